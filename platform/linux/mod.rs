@@ -1,0 +1,6 @@
+//! Linux.
+
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+pub(crate) use files::*;

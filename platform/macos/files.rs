@@ -1,0 +1,90 @@
+//! File operations where macOS has its own: BSD flags and renameatx_np.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use rustix::time::ClockId;
+
+use crate::dir::{Dir, FsError};
+use crate::relpath::RelPath;
+use crate::root::walk;
+use crate::stat::{FileId, FileType, Stat};
+
+/// Goes on while the machine sleeps (clock_gettime(3)).
+pub(crate) const MOMENT_CLOCK: ClockId = ClockId::Monotonic;
+
+const UF_IMMUTABLE: u32 = 0x2;
+const UF_APPEND: u32 = 0x4;
+const SF_IMMUTABLE: u32 = 0x0002_0000;
+const SF_APPEND: u32 = 0x0004_0000;
+
+fn to_stat(stat: &fs::Stat) -> Stat {
+    let dev = stat.st_dev as u64;
+    Stat {
+        file_type: FileType::from_mode(u32::from(stat.st_mode)),
+        mode: u32::from(stat.st_mode) & 0o7777,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        nlink: u64::from(stat.st_nlink),
+        id: FileId { dev, ino: stat.st_ino },
+        rdev: stat.st_rdev as u64,
+        mtime: (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+        ctime: (stat.st_ctime, u32::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+        mount: dev,
+        immutable: stat.st_flags & (UF_IMMUTABLE | SF_IMMUTABLE) != 0,
+        append_only: stat.st_flags & (UF_APPEND | SF_APPEND) != 0,
+    }
+}
+
+/// What `name` in `dir` is, following nothing.
+pub(crate) fn stat_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Stat> {
+    fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| to_stat(&stat))
+}
+
+/// What the open object is.
+pub(crate) fn stat_fd(fd: BorrowedFd<'_>) -> rustix::io::Result<Stat> {
+    fs::fstat(fd).map(|stat| to_stat(&stat))
+}
+
+/// Opens a regular file for reading; anything else is refused, as far as a look before the open can tell.
+pub(crate) fn open_regular(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<File> {
+    if stat_at(dir, name)?.file_type != FileType::Regular {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // The type may change before the open: O_NONBLOCK keeps a FIFO from blocking, and the type is looked at again.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let fd = fs::openat(dir, name, flags, Mode::empty())?;
+    if stat_fd(std::os::fd::AsFd::as_fd(&fd))?.file_type != FileType::Regular {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    Ok(File::from(fd))
+}
+
+/// The directory at `path` below `dir`.
+pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
+    walk::open_dir(dir, path)
+}
+
+/// Whether the error says that a component is absent, a symlink or not a directory.
+pub(crate) fn means_no_directory(errno: i32) -> bool {
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].iter().any(|known| known.raw_os_error() == errno)
+}
+
+/// Renames unless the new name exists.
+pub(crate) fn rename_new(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    to_dir: BorrowedFd<'_>,
+    to: &[u8],
+) -> rustix::io::Result<()> {
+    fs::renameat_with(dir, name, to_dir, to, RenameFlags::NOREPLACE)
+}
+
+/// Swaps two names.
+pub(crate) fn exchange(dir: BorrowedFd<'_>, name: &[u8], other: &[u8]) -> rustix::io::Result<()> {
+    fs::renameat_with(dir, name, dir, other, RenameFlags::EXCHANGE)
+}

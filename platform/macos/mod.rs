@@ -1,0 +1,6 @@
+//! macOS.
+
+#[cfg(target_os = "macos")]
+mod files;
+#[cfg(target_os = "macos")]
+pub(crate) use files::*;

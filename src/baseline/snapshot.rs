@@ -1,0 +1,161 @@
+//! One path's state, and the difference between two of them.
+//!
+//! Limit: contents are not in here, only their digest; they lie in [`crate::store`]. Times are not part of a snapshot:
+//! a file whose time alone changed has not changed.
+
+use std::collections::BTreeMap;
+
+use platform::{FileId, Stat};
+
+use crate::digest::Digest;
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing, or something above the path is gone or no directory.
+    Absent,
+    /// A regular file.
+    Regular {
+        /// Digest of its bytes.
+        digest: Digest,
+        /// Their number.
+        size: u64,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// Its text, which is never followed.
+        text: Vec<u8>,
+    },
+    /// A directory where a file belongs.
+    Directory,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A character or block device.
+    Device,
+}
+
+/// One path's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Type and content.
+    pub content: Content,
+    /// Permission bits with set-id and sticky; zero if absent.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Extended attributes, ACLs among them, by name.
+    pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Whether the file system refuses every change.
+    pub immutable: bool,
+    /// Whether only appending is allowed.
+    pub append_only: bool,
+    /// The last look at it, for telling cheaply that nothing happened since; not part of the comparison.
+    pub stat: Option<Stat>,
+}
+
+/// How a path differs from the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChangeKind {
+    /// It was not there.
+    Added,
+    /// Other content.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It is of another type.
+    Replaced,
+    /// Same content, other bits, owner, attributes or flags.
+    Mode,
+}
+
+impl ChangeKind {
+    /// The name in questions, reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ChangeKind::Added => "added",
+            ChangeKind::Modified => "modified",
+            ChangeKind::Deleted => "deleted",
+            ChangeKind::Replaced => "replaced",
+            ChangeKind::Mode => "mode",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Added, Self::Modified, Self::Deleted, Self::Replaced, Self::Mode]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// A difference between baseline and disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// How it differs.
+    pub kind: ChangeKind,
+    /// What is there now.
+    pub after: Snapshot,
+}
+
+impl Snapshot {
+    /// Nothing there.
+    pub fn absent() -> Self {
+        Self {
+            content: Content::Absent,
+            mode: 0,
+            uid: 0,
+            gid: 0,
+            xattrs: BTreeMap::new(),
+            immutable: false,
+            append_only: false,
+            stat: None,
+        }
+    }
+
+    /// Whether nothing is there.
+    pub fn is_absent(&self) -> bool {
+        self.content == Content::Absent
+    }
+
+    /// The digest of what is there: of a file's bytes or a link's text.
+    pub fn digest(&self) -> Option<Digest> {
+        match &self.content {
+            Content::Regular { digest, .. } => Some(*digest),
+            Content::Symlink { text } => Some(Digest::of(text)),
+            _ => None,
+        }
+    }
+
+    /// Device and inode, if something is there.
+    pub fn id(&self) -> Option<FileId> {
+        self.stat.map(|stat| stat.id)
+    }
+
+    /// Whether type, content, bits, owner, attributes and flags are the same. Times, inode and link count do not count.
+    pub fn same(&self, other: &Snapshot) -> bool {
+        self.content == other.content && self.attributes() == other.attributes()
+    }
+
+    fn attributes(&self) -> (u32, u32, u32, &BTreeMap<Vec<u8>, Vec<u8>>, bool, bool) {
+        (self.mode, self.uid, self.gid, &self.xattrs, self.immutable, self.append_only)
+    }
+
+    /// How `now` differs from this, the baseline; `None` if it does not.
+    pub fn compare(&self, now: &Snapshot) -> Option<ChangeKind> {
+        use Content::{Absent, Regular, Symlink};
+        Some(match (&self.content, &now.content) {
+            (Absent, Absent) => return None,
+            (Absent, _) => ChangeKind::Added,
+            (_, Absent) => ChangeKind::Deleted,
+            (Regular { digest: before, .. }, Regular { digest: after, .. }) if before != after => ChangeKind::Modified,
+            (Symlink { text: before }, Symlink { text: after }) if before != after => ChangeKind::Modified,
+            (before, after) if std::mem::discriminant(before) != std::mem::discriminant(after) => ChangeKind::Replaced,
+            _ if self.attributes() != now.attributes() => ChangeKind::Mode,
+            _ => return None,
+        })
+    }
+}

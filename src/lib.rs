@@ -1,0 +1,19 @@
+//! Keepwatch: the policy. What is protected, what a change means, who decides, and what is written down.
+//!
+//! No module here knows an operating system: files, events, terminals and clocks come from the crate `platform`, as
+//! values or handles that `cli` puts together once. Nothing here reads a clock, the environment or a file by path.
+
+#![forbid(unsafe_code)]
+
+pub mod ask;
+pub mod baseline;
+pub mod cli;
+pub mod difference;
+pub mod digest;
+pub mod git;
+pub mod journal;
+pub mod roots;
+pub mod rules;
+pub mod store;
+pub mod text;
+pub mod watch;
