@@ -250,7 +250,8 @@ pub fn stat_of(fd: BorrowedFd<'_>) -> Result<Stat, FsError> {
     host::stat_fd(fd).map_err(|errno| on("stat", b".")(errno.into()))
 }
 
-fn known_type(file_type: fs::FileType) -> Option<FileType> {
+/// The type a system interface told; `None` if it did not know.
+pub(crate) fn known_type(file_type: fs::FileType) -> Option<FileType> {
     Some(match file_type {
         fs::FileType::RegularFile => FileType::Regular,
         fs::FileType::Directory => FileType::Directory,

@@ -9,6 +9,7 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("keepwatch runs on Linux and macOS");
 
+pub mod ambient;
 pub mod clock;
 pub mod dir;
 pub mod event;

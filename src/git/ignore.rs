@@ -95,7 +95,8 @@ fn pattern(line: &[u8], negated: bool) -> Option<Pattern> {
         segments.push(Segment::AnyDepth);
     }
     for part in segments_of(line) {
-        if part == b"**" && anchored {
+        let any_depth = part.len() > 1 && part.iter().all(|&byte| byte == b'*');
+        if any_depth && anchored {
             if segments.last() != Some(&Segment::AnyDepth) {
                 segments.push(Segment::AnyDepth);
             }
@@ -167,12 +168,13 @@ fn class(text: &[u8], open: usize) -> Option<([u64; 4], usize)> {
             continue;
         }
         let (from, next) = member(text, at)?;
+        // The first of a range counts even if the range runs backwards, as in git.
+        members[usize::from(from)] = true;
         if text.get(next) == Some(&b'-') && text.get(next + 1).is_some_and(|&end| end != b']') {
             let (to, next) = member(text, next + 1)?;
             (from..=to).for_each(|byte| members[usize::from(byte)] = true);
             at = next;
         } else {
-            members[usize::from(from)] = true;
             at = next;
         }
     }

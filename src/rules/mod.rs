@@ -1,5 +1,6 @@
 //! Rules: which paths are protected, by which rule, and what a change of them leads to.
 
+pub mod assemble;
 pub mod builtin;
 pub mod file;
 pub mod gitdir;
@@ -8,6 +9,7 @@ pub mod set;
 pub mod yaml;
 pub mod zone;
 
+pub use assemble::{Flags, Rules, ScopeSource, assemble};
 pub use set::{ExternalRoot, Parts, RuleSet, Scope, Target};
 
 use std::fmt;
