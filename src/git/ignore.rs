@@ -96,6 +96,11 @@ fn pattern(line: &[u8], negated: bool) -> Option<Pattern> {
     }
     for part in segments_of(line) {
         let any_depth = part.len() > 1 && part.iter().all(|&byte| byte == b'*');
+        // Git cuts the plain start of a pattern off, and then takes `a**/` for a leading `**/`: with such a line it may
+        // bring back more than it says.
+        if negated && anchored && !any_depth && part.windows(2).any(|pair| pair == b"**") {
+            return None;
+        }
         if any_depth && anchored {
             if segments.last() != Some(&Segment::AnyDepth) {
                 segments.push(Segment::AnyDepth);

@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 
+use super::filter::Filter;
 use super::{Mode, Rule};
 
 /// Where a pattern may start.
@@ -121,27 +122,8 @@ pub struct Table {
     /// Folders that are covered whole, by their last name.
     folders: HashMap<&'static [u8], Vec<Candidate>>,
     wild: Vec<Wild>,
-    /// Bit `length` of entry `first byte` is set if a key of `names` looks so.
     name_filter: Filter,
     folder_filter: Filter,
-}
-
-#[derive(Debug)]
-struct Filter(Box<[u64; 256]>);
-
-impl Filter {
-    fn of<'a>(keys: impl Iterator<Item = &'a &'static [u8]>) -> Self {
-        let mut bits = Box::new([0; 256]);
-        for key in keys {
-            bits[usize::from(key[0])] |= 1 << (key.len() & 63);
-        }
-        Self(bits)
-    }
-
-    #[inline]
-    fn admits(&self, name: &[u8]) -> bool {
-        name.first().is_some_and(|&first| self.0[usize::from(first)] >> (name.len() & 63) & 1 == 1)
-    }
 }
 
 impl Table {
@@ -174,7 +156,7 @@ impl Table {
                 }
             }
         }
-        let (name_filter, folder_filter) = (Filter::of(names.keys()), Filter::of(folders.keys()));
+        let (name_filter, folder_filter) = (names.keys().copied().collect(), folders.keys().copied().collect());
         Self { names, folders, wild, name_filter, folder_filter }
     }
 

@@ -350,6 +350,12 @@ fn taken(token: &Token, bytes: &[u8]) -> Option<usize> {
 /// Whether a whole name matches. Only the last star is ever tried again: what an earlier one could take in its place,
 /// the last one can take as well, so this is quadratic at worst.
 pub(crate) fn name_matches(tokens: &[Token], name: &[u8]) -> bool {
+    // The two usual forms, without a search.
+    match tokens {
+        [Token::Literal(literal)] => return literal == name,
+        [Token::Many | Token::ManyBytes, Token::Literal(literal)] => return name.ends_with(literal),
+        _ => {}
+    }
     let (mut token, mut at) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {

@@ -3,6 +3,7 @@
 pub mod assemble;
 pub mod builtin;
 pub mod file;
+mod filter;
 pub mod gitdir;
 pub mod glob;
 pub mod set;

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use platform::{Interest, Place, RelPath, RootId};
 
 use super::builtin::{DEPENDENCY_DIRS, Table};
+use super::filter::Filter;
 use super::gitdir::{self, Part, split_first};
 use super::glob::Glob;
 use super::zone::Zone;
@@ -83,11 +84,14 @@ struct PathEntries {
     entries: HashMap<Vec<u8>, HashMap<Vec<u8>, Mode>>,
     /// Every directory above an entry.
     ways: HashSet<Vec<u8>>,
+    /// First components of the entries.
+    firsts: Filter,
 }
 
 impl PathEntries {
     fn add(&mut self, path: &RelPath, mode: Mode) {
         let (Some(dir), Some(name)) = (path.parent(), path.name()) else { return };
+        self.firsts.add(split_first(path.as_bytes()).0);
         self.ways.extend(path.ancestors().map(|way| way.as_bytes().to_vec()));
         let known = self.entries.entry(dir.as_bytes().to_vec()).or_default().entry(name.to_vec()).or_insert(mode);
         *known = mode.max(*known);
@@ -95,7 +99,7 @@ impl PathEntries {
 
     /// The strongest mode of an entry that is this path or a directory above it.
     fn find(&self, dir: &[u8], name: &[u8]) -> Option<Mode> {
-        if self.entries.is_empty() {
+        if self.entries.is_empty() || !self.firsts.admits(if dir.is_empty() { name } else { split_first(dir).0 }) {
             return None;
         }
         let own = self.entries.get(dir).and_then(|names| names.get(name)).copied();

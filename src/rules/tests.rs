@@ -283,3 +283,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_documented_table_is_the_one_in_the_code() {
+    let page = include_str!("../../docs/rules.md");
+    for row in super::builtin::TABLE {
+        let line =
+            page.lines().find(|line| line.starts_with(&format!("| `{}` |", row.rule))).expect("a row of the page");
+        for pattern in row.patterns.split(' ').chain(row.except.split(' ')).filter(|pattern| !pattern.is_empty()) {
+            assert!(line.contains(&format!("`{pattern}`")), "{pattern} is missing under {}", row.rule);
+        }
+    }
+    for rule in Rule::ALL {
+        assert!(page.contains(&format!("| `{rule}` |")), "{rule} is missing");
+    }
+}

@@ -32,9 +32,10 @@ fn ignored_by_git(lab: &Lab) -> Vec<String> {
     text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
-/// Ignore files of a few lines over a few letters, so that they hit.
+/// Ignore files of a few lines over a few letters, so that they hit. `**` stands alone: what git makes of `a**/` follows
+/// from an optimization, and we ignore less there.
 fn ignore_file() -> impl Strategy<Value = String> {
-    let word = "[abc]{1,2}|[abc*?]{1,3}|\\*\\*|\\[[!^]?[abc-]{1,3}\\]|\\\\[abc*]|\\{a,b\\}|a\\\\ b|\\.[ab]|\\[\\[:alpha:\\]\\]";
+    let word = "[abc]{1,2}|[abc?]{0,2}\\*[abc?]{0,2}|[abc?]{1,3}|\\*\\*|\\[[!^]?[abc-]{1,3}\\]|\\\\[abc*]|\\{a,b\\}|a\\\\ b|\\.[ab]|\\[\\[:alpha:\\]\\]";
     let line = ("!?/?", proptest::collection::vec(word, 1..4), "/?")
         .prop_map(|(start, words, end)| format!("{start}{}{end}\n", words.join("/")));
     proptest::collection::vec(line, 1..5).prop_map(|lines| lines.concat())
