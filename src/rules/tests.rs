@@ -298,3 +298,17 @@ fn the_documented_table_is_the_one_in_the_code() {
         assert!(page.contains(&format!("| `{rule}` |")), "{rule} is missing");
     }
 }
+
+#[test]
+fn places_where_rules_live_come_first() {
+    let rules = set("protect:\n  - path: deep/down/file\n");
+    let first = |dir: &str| rules.first(RootId::default(), &RelPath::parse(dir.as_bytes()).expect("a path"));
+    for dir in
+        ["", ".git", ".git/hooks", ".git/info", ".github", ".github/workflows", ".claude/agents", ".vscode", "deep"]
+    {
+        assert!(first(dir), "{dir}");
+    }
+    for dir in ["src", ".git/objects", ".git/modules/lib", ".venv", "node_modules", "pkg/.claude", ".cache"] {
+        assert!(!first(dir), "{dir}");
+    }
+}
