@@ -1,5 +1,5 @@
 //! The baseline: the accepted snapshots of the protected set, what differs from them, and how that is put back.
 
-mod snapshot;
+pub mod snapshot;
 
 pub use snapshot::{Change, ChangeKind, Content, Snapshot};

@@ -1,0 +1,524 @@
+//! The decisions of a watch, as a pure machine: what was seen goes in, what is to be done comes out.
+//!
+//! Promise: no rewrite, no revert-and-rewrite and no other question extends a deadline; an accept counts only for what
+//! was on screen; a path refused often enough is restored without asking; a stop refuses all that is pending.
+//! Limit: it reads no clock and touches no file. The caller looks, compares, restores and draws, and says what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use platform::{Moment, Place};
+
+use crate::baseline::Change;
+use crate::rules::{Class, Mode};
+
+use super::question::{Group, Order, Question};
+
+/// Changes of one burst come within this time of the one before.
+pub const BURST_GAP: Duration = Duration::from_millis(50);
+/// A burst is at most this long.
+pub const BURST_LENGTH: Duration = Duration::from_millis(500);
+/// A report-mode change is named when the path has been quiet for this long.
+pub const REPORT_QUIET: Duration = Duration::from_millis(250);
+/// A report-mode change is named after this time even if writing goes on.
+pub const REPORT_LATEST: Duration = Duration::from_secs(2);
+
+/// What a decision came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// The person kept it.
+    Accepted,
+    /// The person refused it.
+    Rejected,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The path was contested.
+    AutoRestored,
+    /// The watch ended before an answer.
+    RestoredAtExit,
+}
+
+impl Outcome {
+    /// The name in reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Accepted => "accepted",
+            Outcome::Rejected => "rejected",
+            Outcome::TimedOut => "timed_out",
+            Outcome::AutoRestored => "auto_restored",
+            Outcome::RestoredAtExit => "restored_at_exit",
+        }
+    }
+}
+
+/// What a person can answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Keep all that is shown.
+    Accept,
+    /// Put back all that is shown.
+    Reject,
+    /// Ask about each one by itself.
+    Each,
+}
+
+/// How long and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Time from detection to restoring without an answer.
+    pub decision_timeout: Duration,
+    /// Refusals after which a path is contested; 0 = never.
+    pub contest_limit: u32,
+}
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A protected path was compared with the baseline.
+    Looked {
+        /// The path.
+        place: Place,
+        /// Its rule and mode.
+        class: Class,
+        /// How it differs; `None` if it does not.
+        change: Option<Change>,
+        /// When the kernel's hint was read, or the look was made.
+        detected: Moment,
+    },
+    /// A key that counts. For an accept the caller has looked at every member again just before.
+    Answer {
+        /// What was answered.
+        answer: Answer,
+        /// [`Question::id`] of what was on screen.
+        question: u64,
+        /// [`Question::version`] of what was on screen.
+        version: u64,
+    },
+    /// A restore asked for by [`Effect::Restore`] was done and proven.
+    Restored(Place),
+    /// A restore failed; it is tried again at every [`Input::Retry`].
+    NotRestored(Place),
+    /// Time to try failed restores again.
+    Retry,
+    /// Nothing but time passed.
+    Tick,
+    /// The watch ends.
+    Stop,
+}
+
+/// What is to be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Put the path back, then say [`Input::Restored`] or [`Input::NotRestored`].
+    Restore {
+        /// The path.
+        place: Place,
+        /// Its rule and mode.
+        class: Class,
+        /// The change that is refused, as last seen.
+        change: Change,
+        /// When it was first seen.
+        detected: Moment,
+        /// Why it is refused.
+        outcome: Outcome,
+        /// How many tries failed before this one.
+        failures: u32,
+    },
+    /// The change was accepted: the baseline moves to it.
+    Accept {
+        /// The path.
+        place: Place,
+        /// Its rule and mode.
+        class: Class,
+        /// The change.
+        change: Change,
+        /// When it was first seen.
+        detected: Moment,
+    },
+    /// A report-mode change: name it, list it, and move the baseline to it.
+    Keep {
+        /// The path.
+        place: Place,
+        /// Its rule and mode.
+        class: Class,
+        /// The change.
+        change: Change,
+        /// When it was first seen.
+        detected: Moment,
+    },
+    /// The path is contested from now on.
+    Contest {
+        /// The path.
+        place: Place,
+    },
+    /// A change that was seen is gone without a decision.
+    Transient {
+        /// The path.
+        place: Place,
+        /// Its rule and mode.
+        class: Class,
+        /// The change as last seen.
+        change: Change,
+        /// When it was first seen.
+        detected: Moment,
+    },
+    /// A restore that had failed is no longer needed: the path is as it should be.
+    Settled {
+        /// The path.
+        place: Place,
+        /// Its rule and mode.
+        class: Class,
+        /// The change that was refused.
+        change: Change,
+        /// When it was first seen.
+        detected: Moment,
+        /// Why it was refused.
+        outcome: Outcome,
+        /// How many tries failed.
+        failures: u32,
+    },
+}
+
+/// A change that waits for an answer.
+#[derive(Debug, Clone)]
+pub(super) struct Pending {
+    pub(super) class: Class,
+    pub(super) change: Change,
+    pub(super) detected: Moment,
+    pub(super) deadline: Moment,
+    /// Its question, and its seat there.
+    pub(super) order: Order,
+    pub(super) seat: u64,
+    /// Version of its question at which it joined.
+    pub(super) joined: u64,
+    /// Version of its question at which its change became what it is.
+    pub(super) changed: u64,
+}
+
+/// A refused change on its way back.
+#[derive(Debug, Clone)]
+struct Refused {
+    class: Class,
+    change: Change,
+    detected: Moment,
+    outcome: Outcome,
+    failures: u32,
+}
+
+/// A report-mode change that is not named yet.
+#[derive(Debug, Clone)]
+struct Reported {
+    class: Class,
+    change: Change,
+    first: Moment,
+    last: Moment,
+}
+
+/// What is remembered of a path for the whole session.
+#[derive(Debug, Clone, Copy, Default)]
+struct History {
+    refusals: u32,
+    contested: bool,
+    /// Deadline of a question that was withdrawn, while it has not passed.
+    deadline: Option<Moment>,
+}
+
+/// The state of all decisions.
+#[derive(Debug)]
+pub struct Machine {
+    settings: Settings,
+    pending: BTreeMap<Place, Pending>,
+    /// When each pending change is restored without an answer.
+    deadlines: BTreeSet<(Moment, Place)>,
+    /// The questions, oldest first.
+    groups: BTreeMap<Order, Group>,
+    next_group: u64,
+    refused: BTreeMap<Place, Refused>,
+    reported: BTreeMap<Place, Reported>,
+    histories: BTreeMap<Place, History>,
+}
+
+impl Machine {
+    /// Nothing has happened yet.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            pending: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            groups: BTreeMap::new(),
+            next_group: 1,
+            refused: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            histories: BTreeMap::new(),
+        }
+    }
+
+    /// Takes one input at the moment `now`. Deadlines that have passed by then are dealt with first.
+    pub fn step(&mut self, input: Input, now: Moment) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.expire(now, &mut effects);
+        match input {
+            Input::Looked { place, class, change, detected } => {
+                self.looked(place, class, change, detected.min(now), now, &mut effects);
+            }
+            Input::Answer { answer, question, version } => self.answered(answer, question, version, &mut effects),
+            Input::Restored(place) => {
+                self.refused.remove(&place);
+            }
+            Input::NotRestored(place) => {
+                if let Some(refused) = self.refused.get_mut(&place) {
+                    refused.failures += 1;
+                }
+            }
+            Input::Retry => {
+                let failed = self.refused.iter().filter(|(_, refused)| refused.failures > 0);
+                effects.extend(failed.map(|(place, refused)| refused.restore(place)));
+            }
+            Input::Tick => {}
+            Input::Stop => self.stop(&mut effects),
+        }
+        effects
+    }
+
+    /// The question to show: the oldest.
+    pub fn question(&self) -> Option<Question<'_>> {
+        let (_, group) = self.groups.first_key_value()?;
+        Some(Question::new(group, &self.pending, self.groups.len() - 1))
+    }
+
+    /// When [`Input::Tick`] is needed, if nothing else happens.
+    pub fn wake_at(&self) -> Option<Moment> {
+        let first = self.deadlines.first().map(|(deadline, _)| *deadline);
+        first.into_iter().chain(self.reported.values().map(Reported::due)).min()
+    }
+
+    /// The paths restored without asking.
+    pub fn contested(&self) -> impl Iterator<Item = &Place> {
+        self.histories.iter().filter(|(_, history)| history.contested).map(|(place, _)| place)
+    }
+
+    /// The paths that could not be put back so far.
+    pub fn unrestored(&self) -> impl Iterator<Item = &Place> {
+        self.refused.iter().filter(|(_, refused)| refused.failures > 0).map(|(place, _)| place)
+    }
+
+    /// Whether the path waits for an answer or for its restore.
+    pub fn is_open(&self, place: &Place) -> bool {
+        self.pending.contains_key(place) || self.refused.contains_key(place) || self.reported.contains_key(place)
+    }
+
+    /// Every path that is not settled.
+    pub fn open(&self) -> BTreeSet<Place> {
+        self.pending.keys().chain(self.refused.keys()).chain(self.reported.keys()).cloned().collect()
+    }
+
+    fn expire(&mut self, now: Moment, effects: &mut Vec<Effect>) {
+        while let Some((deadline, place)) = self.deadlines.first() {
+            if *deadline > now {
+                break;
+            }
+            let place = place.clone();
+            self.refuse(&place, Outcome::TimedOut, effects);
+        }
+        let due: Vec<Place> =
+            self.reported.iter().filter(|(_, r)| r.due() <= now).map(|(place, _)| place.clone()).collect();
+        for place in due {
+            self.name_reported(&place, effects);
+        }
+    }
+
+    fn looked(
+        &mut self,
+        place: Place,
+        class: Class,
+        change: Option<Change>,
+        detected: Moment,
+        now: Moment,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(change) = change else { return self.vanished(&place, effects) };
+        if let Some(refused) = self.refused.get_mut(&place) {
+            refused.change = change;
+            return;
+        }
+        if class.mode == Mode::Report {
+            let reported = self.reported.entry(place).or_insert(Reported {
+                class,
+                change: change.clone(),
+                first: detected,
+                last: detected,
+            });
+            if reported.change != change {
+                reported.last = now;
+                reported.change = change;
+            }
+            return;
+        }
+        if self.histories.get(&place).is_some_and(|history| history.contested) {
+            let refused = Refused { class, change, detected, outcome: Outcome::AutoRestored, failures: 0 };
+            effects.push(refused.restore(&place));
+            self.refused.insert(place, refused);
+            return;
+        }
+        if let Some(pending) = self.pending.get_mut(&place) {
+            if pending.change.kind != change.kind || !pending.change.after.same(&change.after) {
+                let group = self.groups.get_mut(&pending.order).expect("what is pending is in a question");
+                group.version += 1;
+                pending.changed = group.version;
+            }
+            // The stamps move along even where nothing that is shown differs.
+            pending.change = change;
+            return;
+        }
+        let sticky = self.histories.get(&place).and_then(|history| history.deadline).filter(|&deadline| deadline > now);
+        let deadline = sticky.unwrap_or(detected + self.settings.decision_timeout);
+        let order = self.order_for(class, detected);
+        let group = self.groups.get_mut(&order).expect("just found or made");
+        group.last = group.last.max(detected);
+        let (seat, version) = group.admit(place.clone());
+        self.deadlines.insert((deadline, place.clone()));
+        let pending = Pending { class, change, detected, deadline, order, seat, joined: version, changed: version };
+        self.pending.insert(place, pending);
+        // The look may have come so late that the time is over already.
+        self.expire(now, effects);
+    }
+
+    /// The question the change belongs to: that of its burst, or one of its own at the end of the queue.
+    fn order_for(&mut self, class: Class, detected: Moment) -> Order {
+        let recent = self.groups.iter().rev().take_while(|(_, group)| detected.since(group.first) <= BURST_LENGTH);
+        let burst = recent
+            .filter(|(_, group)| group.open && group.rule == class.rule && detected.since(group.last) <= BURST_GAP)
+            .map(|(order, _)| *order)
+            .next();
+        burst.unwrap_or_else(|| {
+            let order = (self.next_group, 0);
+            self.groups.insert(order, Group::new(self.next_group, class.rule, detected));
+            self.next_group += 1;
+            order
+        })
+    }
+
+    fn vanished(&mut self, place: &Place, effects: &mut Vec<Effect>) {
+        if let Some(Pending { class, change, detected, deadline, .. }) = self.take_pending(place) {
+            self.histories.entry(place.clone()).or_default().deadline = Some(deadline);
+            effects.push(Effect::Transient { place: place.clone(), class, change, detected });
+        }
+        if let Some(Reported { class, change, first, .. }) = self.reported.remove(place) {
+            effects.push(Effect::Transient { place: place.clone(), class, change, detected: first });
+        }
+        if self.refused.get(place).is_some_and(|refused| refused.failures > 0) {
+            let Refused { class, change, detected, outcome, failures } =
+                self.refused.remove(place).expect("just looked up");
+            effects.push(Effect::Settled { place: place.clone(), class, change, detected, outcome, failures });
+        }
+    }
+
+    fn answered(&mut self, answer: Answer, question: u64, version: u64, effects: &mut Vec<Effect>) {
+        let Some(order) = self.groups.iter().find(|(_, group)| group.id == question).map(|(order, _)| *order) else {
+            return;
+        };
+        let group = &self.groups[&order];
+        let shown: Vec<Place> =
+            group.members.values().filter(|place| self.pending[*place].joined <= version).cloned().collect();
+        match answer {
+            Answer::Reject => {
+                for place in shown {
+                    self.refuse(&place, Outcome::Rejected, effects);
+                }
+            }
+            Answer::Accept => {
+                for place in shown {
+                    if self.pending[&place].changed <= version {
+                        let Pending { class, change, detected, .. } =
+                            self.take_pending(&place).expect("it is a member");
+                        effects.push(Effect::Accept { place, class, change, detected });
+                    }
+                }
+            }
+            Answer::Each if group.members.len() > 1 => self.take_apart(order),
+            Answer::Each => {}
+        }
+    }
+
+    /// Makes a question of every member, in its place in the queue.
+    fn take_apart(&mut self, order: Order) {
+        let Some(group) = self.groups.remove(&order) else { return };
+        for (number, place) in (1..).zip(group.members.into_values()) {
+            let pending = self.pending.get_mut(&place).expect("it is a member");
+            let mut single = Group::new(self.next_group, group.rule, pending.detected);
+            self.next_group += 1;
+            single.open = false;
+            (pending.seat, pending.joined) = single.admit(place);
+            pending.changed = pending.joined;
+            pending.order = (order.0, number);
+            self.groups.insert(pending.order, single);
+        }
+    }
+
+    fn refuse(&mut self, place: &Place, outcome: Outcome, effects: &mut Vec<Effect>) {
+        let Some(Pending { class, change, detected, .. }) = self.take_pending(place) else { return };
+        let refused = Refused { class, change, detected, outcome, failures: 0 };
+        effects.push(refused.restore(place));
+        self.refused.insert(place.clone(), refused);
+        if matches!(outcome, Outcome::Rejected | Outcome::TimedOut) {
+            let limit = self.settings.contest_limit;
+            let history = self.histories.entry(place.clone()).or_default();
+            history.refusals += 1;
+            // The deadline of an earlier, withdrawn question ends with the decision.
+            history.deadline = None;
+            if limit > 0 && history.refusals >= limit && !history.contested {
+                history.contested = true;
+                effects.push(Effect::Contest { place: place.clone() });
+            }
+        }
+    }
+
+    /// Takes the path out of its question; a question without members is gone.
+    fn take_pending(&mut self, place: &Place) -> Option<Pending> {
+        let pending = self.pending.remove(place)?;
+        self.deadlines.remove(&(pending.deadline, place.clone()));
+        let group = self.groups.get_mut(&pending.order).expect("what is pending is in a question");
+        group.members.remove(&pending.seat);
+        group.version += 1;
+        if group.members.is_empty() {
+            self.groups.remove(&pending.order);
+        }
+        Some(pending)
+    }
+
+    fn name_reported(&mut self, place: &Place, effects: &mut Vec<Effect>) {
+        if let Some(Reported { class, change, first, .. }) = self.reported.remove(place) {
+            effects.push(Effect::Keep { place: place.clone(), class, change, detected: first });
+        }
+    }
+
+    fn stop(&mut self, effects: &mut Vec<Effect>) {
+        for place in self.pending.keys().cloned().collect::<Vec<_>>() {
+            self.refuse(&place, Outcome::RestoredAtExit, effects);
+        }
+        for place in self.reported.keys().cloned().collect::<Vec<_>>() {
+            self.name_reported(&place, effects);
+        }
+        let failed = self.refused.iter().filter(|(_, refused)| refused.failures > 0);
+        effects.extend(failed.map(|(place, refused)| refused.restore(place)));
+    }
+}
+
+impl Refused {
+    fn restore(&self, place: &Place) -> Effect {
+        Effect::Restore {
+            place: place.clone(),
+            class: self.class,
+            change: self.change.clone(),
+            detected: self.detected,
+            outcome: self.outcome,
+            failures: self.failures,
+        }
+    }
+}
+
+impl Reported {
+    fn due(&self) -> Moment {
+        (self.last + REPORT_QUIET).min(self.first + REPORT_LATEST)
+    }
+}

@@ -1,0 +1,366 @@
+use std::time::Duration;
+
+use platform::{Moment, Place, RelPath};
+use proptest::prelude::*;
+
+use super::machine::{Answer, Effect, Input, Machine, Outcome, Settings};
+use crate::baseline::{Change, ChangeKind, Content, Snapshot};
+use crate::digest::Digest;
+use crate::rules::{Class, Mode, Rule};
+
+const SECRET: Class = Class { rule: Rule::Secrets, mode: Mode::Restore };
+const CI: Class = Class { rule: Rule::CiConfig, mode: Mode::Restore };
+const LOCK: Class = Class { rule: Rule::Lockfile, mode: Mode::Report };
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(millis * 1_000_000)
+}
+
+fn place(path: &str) -> Place {
+    Place::tree(RelPath::parse(path.as_bytes()).expect("a path"))
+}
+
+fn change(content: &str) -> Change {
+    let content = Content::Regular { digest: Digest::of(content.as_bytes()), size: content.len() as u64 };
+    Change { kind: ChangeKind::Modified, after: Snapshot { content, mode: 0o600, ..Snapshot::absent() } }
+}
+
+struct Run(Machine);
+
+impl Run {
+    fn new(contest_limit: u32) -> Self {
+        Self(Machine::new(Settings { decision_timeout: Duration::from_secs(20), contest_limit }))
+    }
+
+    fn looked(&mut self, path: &str, class: Class, change: Option<Change>, millis: u64) -> Vec<Effect> {
+        self.0.step(Input::Looked { place: place(path), class, change, detected: at(millis) }, at(millis))
+    }
+
+    fn write(&mut self, path: &str, content: &str, millis: u64) -> Vec<Effect> {
+        self.looked(path, SECRET, Some(change(content)), millis)
+    }
+
+    fn tick(&mut self, millis: u64) -> Vec<Effect> {
+        self.0.step(Input::Tick, at(millis))
+    }
+
+    /// Answers what is on screen.
+    fn answer(&mut self, answer: Answer, millis: u64) -> Vec<Effect> {
+        let (question, version) = self.on_screen();
+        self.0.step(Input::Answer { answer, question, version }, at(millis))
+    }
+
+    fn on_screen(&self) -> (u64, u64) {
+        let question = self.0.question().expect("a question");
+        (question.id, question.version)
+    }
+
+    fn restored(&mut self, path: &str) {
+        assert_eq!(self.0.step(Input::Restored(place(path)), at(0)), []);
+    }
+
+    fn shown(&self) -> Vec<String> {
+        let question = self.0.question();
+        question.map_or(Vec::new(), |q| {
+            q.members.iter().map(|m| String::from_utf8_lossy(m.place.path.as_bytes()).into_owned()).collect()
+        })
+    }
+}
+
+fn outcomes(effects: &[Effect]) -> Vec<(String, Outcome)> {
+    let name = |place: &Place| String::from_utf8_lossy(place.path.as_bytes()).into_owned();
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Restore { place, outcome, .. } => Some((name(place), *outcome)),
+            Effect::Accept { place, .. } => Some((name(place), Outcome::Accepted)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_rewrite_while_pending_keeps_the_first_deadline() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.write(".env", "two", 19_000);
+    assert_eq!(run.0.question().expect("asked").deadline, at(20_000));
+    assert_eq!(outcomes(&run.tick(19_999)), []);
+    assert_eq!(outcomes(&run.tick(20_000)), [(".env".into(), Outcome::TimedOut)]);
+}
+
+#[test]
+fn a_revert_and_rewrite_keeps_the_first_deadline() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    let gone = run.looked(".env", SECRET, None, 10_000);
+    assert!(matches!(&gone[..], [Effect::Transient { .. }]), "{gone:?}");
+    assert!(run.0.question().is_none());
+    run.write(".env", "two", 15_000);
+    assert_eq!(run.0.question().expect("asked again").deadline, at(20_000));
+}
+
+#[test]
+fn a_withdrawn_deadline_ends_when_it_has_passed() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.looked(".env", SECRET, None, 10_000);
+    run.write(".env", "two", 20_001);
+    assert_eq!(run.0.question().expect("asked").deadline, at(40_001));
+}
+
+#[test]
+fn a_waiting_question_has_its_own_deadline() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.looked("ci.yml", CI, Some(change("two")), 2_000);
+    assert_eq!(run.shown(), [".env"]);
+    assert_eq!(run.0.question().expect("asked").waiting, 1);
+    assert_eq!(outcomes(&run.tick(20_000)), [(".env".into(), Outcome::TimedOut)]);
+    assert_eq!(run.shown(), ["ci.yml"]);
+    assert_eq!(outcomes(&run.tick(22_000)), [("ci.yml".into(), Outcome::TimedOut)]);
+}
+
+#[test]
+fn accept_counts_only_for_what_was_on_screen() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    let (question, version) = run.on_screen();
+    run.write(".env", "two", 500);
+    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version }, at(501));
+    assert_eq!(outcomes(&effects), []);
+    assert_eq!(run.0.question().expect("still open").deadline, at(20_000));
+    assert_eq!(outcomes(&run.answer(Answer::Accept, 900)), [(".env".into(), Outcome::Accepted)]);
+    assert!(run.0.question().is_none());
+}
+
+#[test]
+fn accept_is_bound_to_the_bits() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    let (question, version) = run.on_screen();
+    let mut other = change("one");
+    other.after.mode = 0o777;
+    run.looked(".env", SECRET, Some(other), 500);
+    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version }, at(501));
+    assert_eq!(outcomes(&effects), []);
+}
+
+#[test]
+fn an_answer_to_an_older_question_does_nothing() {
+    let mut run = Run::new(0);
+    run.write(".env", "one", 0);
+    let (question, version) = run.on_screen();
+    run.tick(20_000);
+    run.restored(".env");
+    run.write(".env", "one", 21_000);
+    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version }, at(21_400));
+    assert_eq!(outcomes(&effects), []);
+}
+
+#[test]
+fn changes_of_one_burst_are_one_question() {
+    let mut run = Run::new(3);
+    run.write("a/.env", "1", 0);
+    run.write("b/.env", "2", 50);
+    run.looked("ci.yml", CI, Some(change("3")), 60);
+    run.write("c/.env", "4", 100);
+    run.write("d/.env", "5", 151);
+    assert_eq!(run.shown(), ["a/.env", "b/.env", "c/.env"]);
+    assert_eq!(run.0.question().expect("asked").waiting, 2);
+    let effects = run.answer(Answer::Reject, 600);
+    assert_eq!(outcomes(&effects).len(), 3);
+    assert_eq!(run.shown(), ["ci.yml"]);
+}
+
+#[test]
+fn a_burst_ends_after_half_a_second() {
+    let mut run = Run::new(3);
+    for number in 0..30 {
+        run.write(&format!("{number}/.env"), "x", number * 25);
+    }
+    assert_eq!(run.shown().len(), 21);
+}
+
+#[test]
+fn a_member_that_joined_unseen_is_not_decided() {
+    let mut run = Run::new(3);
+    run.write("a/.env", "1", 0);
+    let (question, version) = run.on_screen();
+    run.write("b/.env", "2", 10);
+    for answer in [Answer::Accept, Answer::Reject] {
+        let effects = run.0.step(Input::Answer { answer, question, version }, at(400));
+        assert!(outcomes(&effects).iter().all(|(path, _)| path == "a/.env"), "{effects:?}");
+    }
+    assert_eq!(run.shown(), ["b/.env"]);
+}
+
+#[test]
+fn each_takes_a_list_apart_under_the_same_deadlines() {
+    let mut run = Run::new(3);
+    run.write("a/.env", "1", 0);
+    run.write("b/.env", "2", 10);
+    run.looked("ci.yml", CI, Some(change("3")), 20);
+    assert_eq!(run.answer(Answer::Each, 500), []);
+    assert_eq!(run.shown(), ["a/.env"]);
+    assert_eq!(run.0.question().expect("asked").deadline, at(20_000));
+    assert_eq!(outcomes(&run.answer(Answer::Accept, 1_000)), [("a/.env".into(), Outcome::Accepted)]);
+    assert_eq!(run.shown(), ["b/.env"]);
+    run.write("c/.env", "4", 1_001);
+    assert_eq!(run.shown(), ["b/.env"]);
+    assert_eq!(outcomes(&run.answer(Answer::Reject, 2_000)), [("b/.env".into(), Outcome::Rejected)]);
+    assert_eq!(run.shown(), ["ci.yml"]);
+}
+
+#[test]
+fn the_third_refusal_makes_a_path_contested() {
+    let mut run = Run::new(3);
+    for round in 0..3 {
+        let start = round * 1_000;
+        run.write(".env", "x", start);
+        let effects = run.answer(Answer::Reject, start + 500);
+        assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Contest { .. })), round == 2);
+        run.restored(".env");
+    }
+    assert_eq!(run.0.contested().count(), 1);
+    assert_eq!(outcomes(&run.write(".env", "y", 5_000)), [(".env".into(), Outcome::AutoRestored)]);
+    assert!(run.0.question().is_none());
+}
+
+#[test]
+fn a_limit_of_zero_never_contests() {
+    let mut run = Run::new(0);
+    for round in 0..10 {
+        run.write(".env", "x", round * 1_000);
+        assert_eq!(outcomes(&run.answer(Answer::Reject, round * 1_000 + 500)).len(), 1);
+        run.restored(".env");
+    }
+    assert_eq!(run.0.contested().count(), 0);
+}
+
+#[test]
+fn a_failed_restore_is_tried_again_without_a_question() {
+    let mut run = Run::new(3);
+    run.write(".env", "x", 0);
+    run.answer(Answer::Reject, 500);
+    run.0.step(Input::NotRestored(place(".env")), at(501));
+    assert_eq!(run.write(".env", "y", 600), []);
+    assert!(run.0.question().is_none());
+    let again = run.0.step(Input::Retry, at(1_500));
+    assert!(matches!(&again[..], [Effect::Restore { failures: 1, outcome: Outcome::Rejected, .. }]), "{again:?}");
+    run.0.step(Input::NotRestored(place(".env")), at(1_501));
+    let settled = run.looked(".env", SECRET, None, 2_000);
+    assert!(matches!(&settled[..], [Effect::Settled { failures: 2, .. }]), "{settled:?}");
+    assert_eq!(run.0.step(Input::Retry, at(2_500)), []);
+}
+
+#[test]
+fn report_mode_is_named_once_the_path_is_quiet() {
+    let mut run = Run::new(3);
+    for number in 0..5 {
+        run.looked("yarn.lock", LOCK, Some(change(&number.to_string())), number * 100);
+    }
+    assert!(run.0.question().is_none());
+    assert_eq!(run.tick(649), []);
+    assert!(matches!(&run.tick(650)[..], [Effect::Keep { .. }]));
+    assert_eq!(run.0.wake_at(), None);
+}
+
+#[test]
+fn report_mode_is_named_even_if_writing_never_ends() {
+    let mut run = Run::new(3);
+    let mut named = 0;
+    for number in 0..40 {
+        named += run.looked("yarn.lock", LOCK, Some(change(&number.to_string())), number * 100).len();
+    }
+    assert!(named >= 1, "{named}");
+}
+
+#[test]
+fn a_stop_refuses_all_that_is_pending_and_names_what_is_reported() {
+    let mut run = Run::new(3);
+    run.write(".env", "1", 0);
+    run.looked("ci.yml", CI, Some(change("2")), 10);
+    run.looked("yarn.lock", LOCK, Some(change("3")), 20);
+    let effects = run.0.step(Input::Stop, at(30));
+    assert_eq!(outcomes(&effects).len(), 2);
+    assert!(outcomes(&effects).iter().all(|(_, outcome)| *outcome == Outcome::RestoredAtExit));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Keep { .. })));
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Write(u8, u8),
+    Revert(u8),
+    Key(u8),
+    Wait(u16),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        (0..3u8, any::<u8>()).prop_map(|(path, content)| Act::Write(path, content)),
+        (0..3u8).prop_map(Act::Revert),
+        (0..3u8).prop_map(Act::Key),
+        (1..8_000u16).prop_map(Act::Wait),
+    ];
+    proptest::collection::vec(act, 1..60)
+}
+
+proptest! {
+    /// However an adversary writes and reverts: a path that stays changed is decided within one decision timeout of the
+    /// first sight of its current, undecided run of changes; and nothing is accepted that was not on screen.
+    #[test]
+    fn nothing_extends_a_deadline(acts in acts()) {
+        let mut run = Run::new(0);
+        let mut now = 0u64;
+        let mut first: [Option<u64>; 3] = [None; 3];
+        let mut on_disk: [Option<u8>; 3] = [None; 3];
+        let mut effects;
+        for act in acts {
+            match act {
+                Act::Write(path, content) => {
+                    effects = run.write(&format!("{path}/.env"), &content.to_string(), now);
+                    on_disk[usize::from(path)] = Some(content);
+                    first[usize::from(path)].get_or_insert(now);
+                }
+                Act::Revert(path) => {
+                    effects = run.looked(&format!("{path}/.env"), SECRET, None, now);
+                    on_disk[usize::from(path)] = None;
+                }
+                Act::Key(key) => {
+                    let shown = run.0.question().map(|q| q.members.iter().map(|m| m.change.after.digest()).collect::<Vec<_>>());
+                    let answer = [Answer::Accept, Answer::Reject, Answer::Each][usize::from(key)];
+                    effects = if shown.is_some() { run.answer(answer, now) } else { Vec::new() };
+                    for effect in &effects {
+                        if let Effect::Accept { change, .. } = effect {
+                            prop_assert!(shown.as_ref().expect("a question").contains(&change.after.digest()));
+                        }
+                    }
+                }
+                Act::Wait(millis) => {
+                    now += u64::from(millis);
+                    effects = run.tick(now);
+                }
+            }
+            for effect in effects {
+                if let Effect::Restore { place, .. } | Effect::Accept { place, .. } = &effect {
+                    let index = usize::from(place.path.as_bytes()[0] - b'0');
+                    let since = first[index].take().expect("decided what was seen");
+                    prop_assert!(now.saturating_sub(since) <= 20_000 + 8_000, "decided {} ms after", now - since);
+                    on_disk[index] = None;
+                    run.restored(&format!("{index}/.env"));
+                }
+            }
+            for (index, seen) in first.iter_mut().enumerate() {
+                if on_disk[index].is_none() && seen.is_some_and(|seen| now >= seen + 20_000) {
+                    *seen = None;
+                }
+                let open = run.0.is_open(&place(&format!("{index}/.env")));
+                prop_assert_eq!(open, on_disk[index].is_some());
+                if let (true, Some(seen)) = (open, *seen) {
+                    prop_assert!(now < seen + 20_000, "still open {} ms after first sight", now - seen);
+                }
+            }
+        }
+    }
+}
