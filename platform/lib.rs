@@ -13,11 +13,13 @@ pub mod clock;
 pub mod dir;
 pub mod event;
 pub mod fault;
+pub mod file;
 pub mod linux;
 pub mod macos;
 pub mod relpath;
 pub mod root;
 pub mod stat;
+pub mod state_dir;
 
 #[cfg(target_os = "linux")]
 use linux as host;

@@ -14,6 +14,7 @@ pub mod git;
 pub mod journal;
 pub mod roots;
 pub mod rules;
+pub mod state;
 pub mod store;
 pub mod text;
 pub mod watch;
