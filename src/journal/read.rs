@@ -1,15 +1,16 @@
-//! Reading all entries of a state folder, oldest first, without changing anything.
+//! Reading entries without changing anything: of any bytes, or of all files of a state folder, oldest first.
 //!
 //! Limit: a session may be writing meanwhile; what it has not finished counts as torn, not as broken.
 
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 
 use platform::Dir;
 
 use super::JournalError;
 use super::file::{NAME, aside_name, open_aside, scan_error, set_aside};
+use super::line::Head;
 use super::line::{Entry, Unreadable};
-use super::scan::{Origin, scan};
+use super::scan::{Origin, Scanned, scan};
 
 /// One entry that was read.
 #[derive(Debug)]
@@ -46,11 +47,7 @@ pub fn read(dir: &Dir, owner: u32, mut see: impl FnMut(Seen<'_>)) -> Result<Veri
     for (index, name) in names.iter().enumerate() {
         let file = open_aside(dir, name, owner)?;
         let mut reader = BufReader::with_capacity(1 << 16, file);
-        let scanned = scan(&mut reader, origin, |line| {
-            see(Seen { file: name, line, entry: Entry::parse(line) });
-            Ok(())
-        })
-        .map_err(|error| scan_error(name, error))?;
+        let scanned = read_one(&mut reader, name, origin, &mut see)?;
         if scanned.torn_bytes > 0 && index + 1 < names.len() {
             let (file, line) = (name.clone(), scanned.lines + 1);
             return Err(JournalError::Chain {
@@ -68,6 +65,31 @@ pub fn read(dir: &Dir, owner: u32, mut see: impl FnMut(Seen<'_>)) -> Result<Veri
         origin = Origin::After(scanned.head);
     }
     Ok(verified)
+}
+
+/// Verifies the one journal `reader` gives, which must be the first of its chain, and gives every entry to `see`. `file` is
+/// what errors call it.
+pub fn read_from(
+    reader: &mut impl BufRead,
+    file: &str,
+    mut see: impl FnMut(Seen<'_>),
+) -> Result<Verified, JournalError> {
+    let scanned = read_one(reader, file, Origin::After(Head::default()), &mut see)?;
+    let Scanned { lines: entries, first, torn_bytes, .. } = scanned;
+    Ok(Verified { files: 1, entries, first, torn_bytes })
+}
+
+fn read_one(
+    reader: &mut impl BufRead,
+    file: &str,
+    origin: Origin,
+    see: &mut impl FnMut(Seen<'_>),
+) -> Result<Scanned, JournalError> {
+    let scanned = scan(reader, origin, |line| {
+        see(Seen { file, line, entry: Entry::parse(line) });
+        Ok(())
+    });
+    scanned.map_err(|error| scan_error(file, error))
 }
 
 /// Verifies the chain of all files.

@@ -43,13 +43,8 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
 
 /// The bytes with what is not in `kept` of the sectors after `synced` zero, cut to `length`.
 fn torn(bytes: &[u8], synced: usize, kept: impl Fn(usize) -> bool, length: usize) -> Vec<u8> {
-    let mut torn = bytes[..length].to_vec();
-    for at in synced..length {
-        if !kept(at / SECTOR - synced / SECTOR) {
-            torn[at] = 0;
-        }
-    }
-    torn
+    let lost = |at: usize| at >= synced && !kept(at / SECTOR - synced / SECTOR);
+    bytes[..length].iter().enumerate().map(|(at, &byte)| if lost(at) { 0 } else { byte }).collect()
 }
 
 fn batches() -> impl Strategy<Value = Vec<usize>> {
