@@ -59,7 +59,7 @@ pub struct Writer {
 
 /// What an entry says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Event {
     /// A session began.
     Session {
