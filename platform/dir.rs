@@ -45,7 +45,11 @@ pub(crate) fn on(operation: &'static str, name: &[u8]) -> impl FnOnce(io::Error)
 }
 
 /// Runs one change of the file system, unless a test has "killed" the process before it.
-fn change<T>(operation: &'static str, name: &[u8], act: impl FnOnce() -> rustix::io::Result<T>) -> Result<T, FsError> {
+pub(crate) fn change<T>(
+    operation: &'static str,
+    name: &[u8],
+    act: impl FnOnce() -> rustix::io::Result<T>,
+) -> Result<T, FsError> {
     checked(name).and_then(|()| fault::point(operation)).and_then(|()| Ok(act()?)).map_err(on(operation, name))
 }
 

@@ -1,6 +1,10 @@
 //! Linux.
 
 #[cfg(target_os = "linux")]
+mod durable;
+#[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+pub(crate) use durable::*;
 #[cfg(target_os = "linux")]
 pub(crate) use files::*;

@@ -1,6 +1,10 @@
 //! macOS.
 
 #[cfg(target_os = "macos")]
+mod durable;
+#[cfg(target_os = "macos")]
 mod files;
+#[cfg(target_os = "macos")]
+pub(crate) use durable::*;
 #[cfg(target_os = "macos")]
 pub(crate) use files::*;
