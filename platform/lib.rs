@@ -9,15 +9,19 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("keepwatch runs on Linux and macOS");
 
+pub mod attributes;
 pub mod clock;
+pub mod copy;
 pub mod dir;
 pub mod event;
 pub mod fault;
 pub mod linux;
 pub mod macos;
 pub mod relpath;
+mod remove;
 pub mod root;
 pub mod stat;
+pub mod xattr;
 
 #[cfg(target_os = "linux")]
 use linux as host;

@@ -1,6 +1,10 @@
 //! Linux.
 
 #[cfg(target_os = "linux")]
+mod attributes;
+#[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+pub(crate) use attributes::*;
 #[cfg(target_os = "linux")]
 pub(crate) use files::*;
