@@ -20,6 +20,7 @@ pub mod linux;
 pub mod macos;
 pub mod random;
 pub mod relpath;
+mod remove;
 pub mod root;
 pub mod stat;
 pub mod xattr;

@@ -1,9 +1,15 @@
 //! macOS.
 
 #[cfg(target_os = "macos")]
+mod attributes;
+#[cfg(target_os = "macos")]
 mod durable;
 #[cfg(target_os = "macos")]
 mod files;
+#[cfg(target_os = "macos")]
+mod sys;
+#[cfg(target_os = "macos")]
+pub(crate) use attributes::*;
 #[cfg(target_os = "macos")]
 pub(crate) use durable::*;
 #[cfg(target_os = "macos")]
