@@ -211,9 +211,16 @@ impl Restore<'_> {
         if let Some(stat) = &present {
             self.admitted(stat)?;
             take_flags_off(dir, name, stat);
+            if stat.file_type == FileType::Directory && self.accepted.content == Content::Directory {
+                // What it holds was accepted with it, or is another place's matter.
+                return Ok(Laid::directory(&dir.open_dir(name)?, self.accepted)?.inexact);
+            }
             copied = self.accepted_content(dir, name, stat);
         }
         let keeps_nothing = copied.is_some();
+        if present.is_some() && !keeps_nothing && progress.free.is_none() {
+            progress.free = Some(self.quarantine.reserve(&self.why.rejected_at)?);
+        }
         let id = progress.free.clone().filter(|_| present.is_some() && !keeps_nothing);
         if let Some(id) = &id {
             // What cannot be copied is moved once it is out of the way.

@@ -10,6 +10,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use platform::dir::stat_of;
 use platform::stat::FileType;
@@ -131,20 +132,23 @@ pub enum IfTaken {
 pub struct Quarantine {
     dir: Dir,
     max_copied: u64,
+    /// The number the next name is tried with.
+    next: AtomicU32,
 }
 
 impl Quarantine {
     /// Opens `quarantine` in the state folder, and makes it if there is none. Files of more than `max_copied` bytes are
     /// moved instead of copied.
     pub fn open(state: &Dir, max_copied: u64) -> Result<Self, QuarantineError> {
-        Ok(Self { dir: open_or_make(state, b"quarantine")?, max_copied })
+        Ok(Self { dir: open_or_make(state, b"quarantine")?, max_copied, next: AtomicU32::new(0) })
     }
 
     /// A new, empty place for something rejected at this wall time (RFC 3339).
     pub fn reserve(&self, rejected_at: &str) -> Result<QuarantineId, QuarantineError> {
         let digits: String = rejected_at.chars().filter(|&at| at.is_ascii_digit() || at == 'T').take(24).collect();
-        for number in 0..MAX_PER_MOMENT {
-            let name = format!("{digits}Z-{number:04}");
+        for _ in 0..MAX_PER_MOMENT {
+            let number = self.next.fetch_add(1, Ordering::Relaxed) % MAX_PER_MOMENT;
+            let name = format!("{digits}Z-{number:05}");
             match self.dir.make_dir(name.as_bytes(), 0o700) {
                 Ok(_) => return Ok(QuarantineId(name)),
                 Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => {}
@@ -435,13 +439,18 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Removes what an interrupted run left here: empty places, and half copies without a description. Only for the one
+    /// Removes what an interrupted run left here: empty places, half copies without a description, and descriptions of what
+    /// never came or was put back. Only for the one
     /// process that holds the state folder's lock. Content that was moved here always has a description.
     pub fn tidy(&self) -> Result<(), QuarantineError> {
         for entry in self.dir.list()? {
             let Ok(place) = self.dir.open_dir(&entry.name) else { continue };
             let names: Vec<Vec<u8>> = place.list()?.into_iter().map(|entry| entry.name).collect();
-            if !names.iter().any(|name| name == b"about.json") {
+            let has = |wanted: &[u8]| names.iter().any(|name| name == wanted);
+            let id = std::str::from_utf8(&entry.name).ok().and_then(QuarantineId::parse);
+            let held = id.and_then(|id| self.about(&id).ok()).map(|about| about.held);
+            let empty = matches!(held, Some(Held::Copied | Held::Moved)) && !has(b"content");
+            if !has(b"about.json") || empty {
                 self.dir.remove_all(&entry.name)?;
             }
         }

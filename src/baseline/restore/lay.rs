@@ -54,15 +54,7 @@ impl Restore<'_> {
                 let owned = if now == Some(wanted) { Ok(()) } else { dir.chown(temporary, wanted.0, wanted.1) };
                 Ok(Laid { file: None, inexact: owned.err().map(|source| RestoreError::NotExact { source }) })
             }
-            Content::Directory => {
-                let below = dir.make_dir(temporary, 0o700)?;
-                let owned = match below.own_stat()? {
-                    stat if (stat.uid, stat.gid) == (self.accepted.uid, self.accepted.gid) => Ok(()),
-                    _ => attributes::chown(&below, self.accepted.uid, self.accepted.gid),
-                };
-                attributes::chmod(&below, self.accepted.mode)?;
-                Ok(Laid { file: None, inexact: owned.err().map(|source| RestoreError::NotExact { source }) })
-            }
+            Content::Directory => Laid::directory(&dir.make_dir(temporary, 0o700)?, self.accepted),
             Content::Fifo => Err(not_made("FIFO")),
             Content::Socket => Err(not_made("socket")),
             Content::Device => Err(not_made("device")),
@@ -76,6 +68,16 @@ impl Restore<'_> {
 }
 
 impl Laid {
+    /// Gives an open directory the owner and bits of `accepted`.
+    pub(super) fn directory(below: &Dir, accepted: &Snapshot) -> Result<Self, RestoreError> {
+        let owned = match below.own_stat()? {
+            stat if (stat.uid, stat.gid) == (accepted.uid, accepted.gid) => Ok(()),
+            _ => attributes::chown(below, accepted.uid, accepted.gid),
+        };
+        attributes::chmod(below, accepted.mode)?;
+        Ok(Self { file: None, inexact: owned.err().map(|source| RestoreError::NotExact { source }) })
+    }
+
     /// Gives an open file the owner, attributes and bits of `accepted`, in the order that keeps set-id bits safe.
     pub(super) fn attributes(file: File, accepted: &Snapshot) -> Result<Self, RestoreError> {
         let mut refused: Option<FsError> = None;

@@ -242,7 +242,7 @@ fn every_kind_of_intruder_gives_way_to_the_file() {
             "link" => symlink("../outside", lab.path(".env")).expect("links"),
             _ => {
                 fs::write(lab.path(".env"), b"inner").expect("writes");
-                fs::set_permissions(lab.path(".env"), fs::Permissions::from_mode(0)).expect("chmods");
+                fs::set_permissions(lab.path(".env"), fs::Permissions::from_mode(0o0)).expect("chmods");
             }
         }
         let restored = lab.run().unwrap_or_else(|error| panic!("{kind}: {error}"));
@@ -251,7 +251,9 @@ fn every_kind_of_intruder_gives_way_to_the_file() {
         assert_eq!(lab.names(""), [".env"], "{kind}");
         assert_eq!(fs::read(lab.folder.path().join("outside")).expect("reads"), b"OUTSIDE=1\n");
         match kind {
-            "directory" | "unreadable" => assert_eq!(lab.kept(), [b"inner"], "{kind}"),
+            "directory" => assert_eq!(lab.kept(), [b"inner"]),
+            // Root reads it all the same and copies it; anybody else moves it unread.
+            "unreadable" => assert_eq!(lab.quarantine.list().expect("lists")[0].size, 5),
             "link" => assert_eq!(lab.kept(), [b"../outside"]),
             _ => assert_eq!(lab.quarantine.list().expect("lists")[0].file_type, kind),
         }
@@ -266,6 +268,16 @@ fn an_accepted_link_comes_back_with_its_text() {
     lab.run().expect("restores");
     assert_eq!(fs::read_link(lab.path("link")).expect("reads"), Path::new("../outside/one"));
     assert_eq!(lab.kept(), [b"../outside/two"]);
+}
+
+#[test]
+fn an_accepted_directory_keeps_what_it_holds_when_its_bits_come_right() {
+    let lab = lab(".env", |tree| fs::create_dir(tree.join(".env")).expect("makes"));
+    fs::write(lab.path(".env/inner"), b"inner").expect("writes");
+    fs::set_permissions(lab.path(".env"), fs::Permissions::from_mode(0o777)).expect("chmods");
+    let restored = lab.run().expect("restores");
+    assert!(lab.is_accepted() && restored.quarantined.is_empty());
+    assert_eq!(fs::read(lab.path(".env/inner")).expect("reads"), b"inner");
 }
 
 #[test]
@@ -339,6 +351,14 @@ fn nothing_changes_when_the_journal_does_not_take_the_intent() {
     assert_eq!(lab.names(""), [".env"]);
 }
 
+/// Makes what is accepted.
+type Prepare = fn(&Path);
+
+fn a_with_env(tree: &Path) {
+    fs::create_dir(tree.join("a")).expect("makes");
+    env(&tree.join("a"));
+}
+
 /// What an attack made of the accepted state; returns bytes that must not be lost.
 type Attack = fn(&Lab) -> &'static [u8];
 
@@ -367,12 +387,8 @@ fn added(lab: &Lab) -> &'static [u8] {
 
 #[test]
 fn a_crash_at_any_step_loses_nothing_and_the_next_start_puts_it_right() {
-    let with_file: fn(&Path) = |tree| {
-        fs::create_dir(tree.join("a")).expect("makes");
-        env(&tree.join("a"));
-    };
-    let cases: [(fn(&Path), Attack); 4] =
-        [(with_file, rewritten), (with_file, a_directory), (with_file, a_file_for_a_parent), (|_| {}, added)];
+    let cases: [(Prepare, Attack); 4] =
+        [(a_with_env, rewritten), (a_with_env, a_directory), (a_with_env, a_file_for_a_parent), (|_| {}, added)];
     for (case, (prepare, attack)) in cases.into_iter().enumerate() {
         for passes in 0.. {
             let lab = lab("a/.env", prepare);
@@ -410,12 +426,8 @@ fn a_crash_at_any_step_loses_nothing_and_the_next_start_puts_it_right() {
 
 #[test]
 fn an_error_at_any_step_leaves_no_rubbish_and_loses_nothing() {
-    let with_file: fn(&Path) = |tree| {
-        fs::create_dir(tree.join("a")).expect("makes");
-        env(&tree.join("a"));
-    };
     for passes in 0.. {
-        let lab = lab("a/.env", with_file);
+        let lab = lab("a/.env", a_with_env);
         let rejected = rewritten(&lab);
         let plan = Plan::fail_after(passes, 28);
         let done = lab.run();
