@@ -5,6 +5,10 @@ mod attributes;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
 pub(crate) use attributes::*;
 #[cfg(target_os = "linux")]
 pub(crate) use files::*;
+#[cfg(target_os = "linux")]
+pub(crate) use process::*;

@@ -5,8 +5,12 @@ mod attributes;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod process;
+#[cfg(target_os = "macos")]
 mod sys;
 #[cfg(target_os = "macos")]
 pub(crate) use attributes::*;
 #[cfg(target_os = "macos")]
 pub(crate) use files::*;
+#[cfg(target_os = "macos")]
+pub(crate) use process::*;

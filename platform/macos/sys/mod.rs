@@ -1,3 +1,4 @@
 //! System calls that rustix does not have.
 
 pub(crate) mod flags;
+pub(crate) mod process;
