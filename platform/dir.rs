@@ -392,7 +392,8 @@ mod tests {
     fn opening_for_update_follows_no_symlink_and_opens_no_fifo() {
         let (temp, dir) = fixture();
         dir.symlink(b"elsewhere", b"l").expect("links");
-        rustix::fs::mkfifoat(fs::CWD, temp.path().join("p"), Mode::RWXU).expect("makes");
+        let made = std::process::Command::new("mkfifo").arg(temp.path().join("p")).status();
+        assert!(made.is_ok_and(|status| status.success()));
         for name in [&b"l"[..], b"p"] {
             assert_eq!(dir.open_update(name).expect_err("refused").source.kind(), io::ErrorKind::InvalidInput);
             assert_eq!(dir.open_append(name).expect_err("refused").source.kind(), io::ErrorKind::InvalidInput);

@@ -19,11 +19,13 @@ pub mod holder;
 pub mod linux;
 pub mod lock;
 pub mod macos;
+pub mod privilege;
 pub mod process;
 pub mod relpath;
 mod remove;
 pub mod root;
 pub mod stat;
+pub mod users;
 pub mod xattr;
 
 #[cfg(target_os = "linux")]

@@ -214,7 +214,8 @@ mod tests {
         set_dir(&below, &wanted).expect("sets");
         assert_eq!(read_name(&dir, b"d").expect("reads"), wanted);
         assert_eq!(read_dir(&below).expect("reads"), wanted);
-        rustix::fs::mkfifoat(rustix::fs::CWD, temp.path().join("p"), rustix::fs::Mode::RUSR).expect("makes");
+        let made = std::process::Command::new("mkfifo").arg(temp.path().join("p")).status();
+        assert!(made.is_ok_and(|status| status.success()));
         assert_eq!(read_name(&dir, b"p").expect("reads"), Xattrs::new());
     }
 

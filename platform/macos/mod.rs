@@ -5,6 +5,8 @@ mod attributes;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod privilege;
+#[cfg(target_os = "macos")]
 mod process;
 #[cfg(target_os = "macos")]
 mod sys;
@@ -12,5 +14,7 @@ mod sys;
 pub(crate) use attributes::*;
 #[cfg(target_os = "macos")]
 pub(crate) use files::*;
+#[cfg(target_os = "macos")]
+pub(crate) use privilege::*;
 #[cfg(target_os = "macos")]
 pub(crate) use process::*;
