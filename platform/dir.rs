@@ -271,10 +271,9 @@ impl Dir {
             return moved;
         }
         change("rename", name, || fs::linkat(&self.fd, name, &target.fd, to, AtFlags::empty()))?;
-        // Only the object that now has the new name may lose the old one.
+        // Only the object that now has the new name may lose the old one. If it is another, both stay: nothing is lost.
         let linked = target.stat(to)?.map(|stat| stat.id);
         if linked != self.stat(name)?.map(|stat| stat.id) {
-            target.unlink(to)?;
             return Err(on("rename", name)(io::Error::other("another process put something else there")));
         }
         self.unlink(name)
