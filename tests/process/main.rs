@@ -1,16 +1,18 @@
-//! What giving up root and refusing to be traced really do, seen from outside and inside.
+//! What changes a whole process, or depends on all of it: privilege, tracing, umask, open descriptors.
 //!
-//! Both change a whole process for good and must happen before it has a second thread, which the usual test harness
-//! starts for every test. So this program is its own harness: each case runs in a process of its own.
+//! Giving up root must happen before there is a second thread, which the usual test harness starts for every test. So
+//! this program is its own harness: each case runs in a process of its own.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use platform::holder::Holder;
+use platform::lock::{Lock, LockError};
 use platform::privilege::{self, PrivilegeError};
-use platform::{Root, process, xattr};
+use platform::{Dir, RelPath, Root, process, xattr};
 
 /// `nobody` on every Linux; elsewhere just a number.
 const NOBODY: u32 = 65_534;
@@ -18,7 +20,7 @@ const NOBODY: u32 = 65_534;
 /// A case: what it shows, and how, given an empty directory that everybody can enter.
 type Case = (&'static str, fn(&Path));
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 7] = [
     ("root_given_up_is_gone_for_good", root_given_up_is_gone_for_good),
     ("the_groups_are_those_of_the_user_and_none_of_roots", the_groups_are_those_of_the_user_and_none_of_roots),
     ("root_is_not_given_up_while_other_threads_run", root_is_not_given_up_while_other_threads_run),
@@ -26,9 +28,13 @@ const CASES: [Case; 4] = [
         "a_hardened_process_refuses_its_own_user_and_still_opens_files",
         a_hardened_process_refuses_its_own_user_and_still_opens_files,
     ),
+    ("the_bits_are_exact_whatever_the_umask", the_bits_are_exact_whatever_the_umask),
+    ("no_operation_leaves_a_descriptor_behind", no_operation_leaves_a_descriptor_behind),
+    ("a_killed_holder_loses_the_lock_though_its_child_lives", a_killed_holder_loses_the_lock_though_its_child_lives),
 ];
 
-/// Without arguments, or with a filter as `cargo test` passes it: runs the cases. With `--case NAME DIR`: is one.
+/// Without arguments, or with a filter as `cargo test` passes it: runs the cases. With `--case NAME DIR`: is one. With
+/// `--hold DIR`: holds the lock there, starts a child that outlives us, says its number and waits.
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, name, dir] = arguments.as_slice()
@@ -37,6 +43,11 @@ fn main() -> ExitCode {
         let (_, case) = CASES.iter().find(|(case, _)| case == name).expect("a case of the list");
         case(Path::new(dir));
         return ExitCode::SUCCESS;
+    }
+    if let [flag, dir] = arguments.as_slice()
+        && flag == "--hold"
+    {
+        hold(Path::new(dir));
     }
     let filter = arguments.iter().find(|argument| !argument.starts_with('-'));
     let mut failed = 0;
@@ -154,4 +165,84 @@ fn a_hardened_process_refuses_its_own_user_and_still_opens_files(dir: &Path) {
     root.dir().open_update(b"file").expect("opens");
     xattr::read_name(root.dir(), b"file").expect("reads");
     assert!(process::start_time(process::own_pid()).expect("reads").is_some());
+}
+
+fn the_bits_are_exact_whatever_the_umask(dir: &Path) {
+    let root = Root::open(dir).expect("opens");
+    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o277));
+    let file = root.dir().create_new(b"exact", 0o6755).map(drop);
+    let update = root.dir().open_update(b"own").map(drop);
+    let made = root.dir().make_dir(b"made", 0o1777).map(drop);
+    rustix::process::umask(before);
+    file.and(update).and(made).expect("all of them are made");
+    let mode = |name: &[u8]| root.dir().stat(name).expect("stats").expect("exists").mode;
+    assert_eq!([mode(b"exact"), mode(b"own"), mode(b"made")], [0o6755, 0o600, 0o1777]);
+}
+
+fn no_operation_leaves_a_descriptor_behind(dir: &Path) {
+    let own = Path::new("/proc/self/fd");
+    if !own.exists() {
+        return;
+    }
+    let open = || fs::read_dir(own).expect("lists").count();
+    std::os::unix::fs::symlink("/", dir.join("link")).expect("links");
+    fs::create_dir_all(dir.join("a/b/c")).expect("makes");
+    let root = Root::open(dir).expect("opens");
+    let holder = Holder::this_process("test", "now").expect("the system tells");
+    let before = open();
+    for _ in 0..100 {
+        for path in ["a/b/c", "a/no/c", "link/etc", "program/x", "no"] {
+            let path = RelPath::parse(path.as_bytes()).expect("a normal path");
+            let _ = (root.open_dir(&path), root.stat(&path), root.open_read(&path));
+            let _ = platform::root::walk::open_dir(root.dir(), &path);
+        }
+        let _ = (root.dir().open_read(b"link"), root.dir().open_update(b"a"), root.dir().create_new(b"a", 0o600));
+        let _ = (xattr::read_name(root.dir(), b"link"), xattr::read_dir(root.dir()), root.dir().list());
+        let _lock = Lock::try_acquire(root.dir(), b"lock", &holder).expect("it is free");
+        Lock::try_acquire(root.dir(), b"lock", &holder).expect_err("it is held");
+        root.dir().make_dir(b"tree", 0o700).expect("makes").make_dir(b"below", 0o700).expect("makes");
+        root.dir().remove_all(b"tree").expect("removes");
+    }
+    assert_eq!(open(), before);
+}
+
+fn hold(dir: &Path) -> ! {
+    let dir = Dir::open_ambient(dir).expect("opens");
+    let holder = Holder::this_process("the holder", "now").expect("the system tells");
+    let _lock = Lock::try_acquire(&dir, b"lock", &holder).expect("it is free");
+    let mut child = Command::new("cat").spawn().expect("starts");
+    println!("{}", child.id());
+    child.wait().expect("ends");
+    unreachable!("we are killed first");
+}
+
+fn a_killed_holder_loses_the_lock_though_its_child_lives(dir: &Path) {
+    let mut holder = Command::new(own_program())
+        .arg("--hold")
+        .arg(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(holder.stdout.take().expect("piped")).lines();
+    let mut line = || lines.next().expect("there is one more").expect("reads");
+    let child: u32 = line().parse().expect("the number of its child");
+    // An echo shows that the child runs its program: until then it has our descriptors, as after any fork.
+    let mut input = holder.stdin.take().expect("piped");
+    input.write_all(b"echo\n").expect("writes");
+    assert_eq!(line(), "echo");
+    let open = Dir::open_ambient(dir).expect("opens");
+    let us = Holder::this_process("the test", "now").expect("the system tells");
+    match Lock::try_acquire(&open, b"lock", &us) {
+        Err(LockError::Held { holder: known }) => {
+            assert_eq!((known.pid, known.command.as_deref()), (Some(holder.id()), Some("the holder")));
+        }
+        other => panic!("expected it to be held: {other:?}"),
+    }
+    // The child's input stays open, so that it goes on when the holder is gone.
+    holder.kill().expect("kills");
+    holder.wait().expect("ends");
+    assert!(process::exists(child), "the point of this test");
+    Lock::try_acquire(&open, b"lock", &us).expect("a dead holder holds nothing");
+    drop(input);
 }
