@@ -5,7 +5,8 @@
 //! Limit: a process that may remove names in the directory can remove the file and let a second holder in;
 //! [`Lock::is_in_place`] tells the first. On a file system without flock(2) (some network ones) the file's content decides,
 //! with the holder's start time and boot: on one machine only, and not proof against a holder that may not be looked at.
-//! Source: flock(2): a lock belongs to the open file, which no child keeps, as it is closed on exec.
+//! A child has the lock, too, from fork until its program runs: a holder killed in that instant frees it a moment later.
+//! Source: flock(2): a lock belongs to the open file, which is closed on exec.
 
 use std::fs::File;
 use std::io;
