@@ -18,7 +18,7 @@ const CHUNK: usize = 8 << 20;
 /// Copies from the start of `from` to the start of `to`, which must be empty, at most `max` bytes; returns how many.
 /// A longer source is cut there. The positions of both files stay as they are.
 pub fn copy(from: &File, to: &File, max: u64) -> io::Result<u64> {
-    fault::point("copy")?;
+    fault::point("share blocks")?;
     if from.metadata()?.len() <= max && host::share_blocks(from.as_fd(), to.as_fd()).is_ok() {
         let length = to.metadata()?.len();
         // It may have grown between the two calls.
@@ -36,6 +36,7 @@ fn copy_in_kernel(from: &File, to: &File, max: u64) -> io::Result<u64> {
     let mut copied = 0;
     while copied < max {
         let length = usize::try_from(max - copied).map_or(CHUNK, |left| left.min(CHUNK));
+        fault::point("copy")?;
         match host::copy_range(from.as_fd(), to.as_fd(), copied, length) {
             Ok(0) => break,
             Ok(count) => copied += count as u64,
@@ -56,6 +57,7 @@ fn copy_through_memory(from: &File, to: &File, start: u64, max: u64) -> io::Resu
         match from.read_at(&mut buffer[..length], copied) {
             Ok(0) => break,
             Ok(count) => {
+                fault::point("copy")?;
                 to.write_all_at(&buffer[..count], copied)?;
                 copied += count as u64;
             }

@@ -16,13 +16,18 @@ pub mod dir;
 pub mod durable;
 pub mod event;
 pub mod fault;
+pub mod holder;
 pub mod linux;
+pub mod lock;
 pub mod macos;
+pub mod privilege;
+pub mod process;
 pub mod random;
 pub mod relpath;
 mod remove;
 pub mod root;
 pub mod stat;
+pub mod users;
 pub mod xattr;
 
 #[cfg(target_os = "linux")]

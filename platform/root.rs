@@ -119,18 +119,13 @@ impl Root {
     ///
     /// A file system mounted over the path itself, be it over a single file, is [`RootError::Mounted`].
     pub fn stat(&self, path: &RelPath) -> Result<Option<Stat>, RootError> {
-        if path.is_root() {
-            return Ok(Some(self.dir.own_stat()?));
-        }
-        let stat = match self.parent(path) {
-            Ok((dir, name)) => dir.stat(name)?,
-            Err(RootError::NoParent { .. }) => None,
-            Err(error) => return Err(error),
+        let Some((dir, stat)) = self.stat_any(path)? else { return Ok(None) };
+        // What is there tells by itself where the path led; only absence has to be asked where it is.
+        let mount = match stat {
+            Some(stat) => stat.mount,
+            None => dir.own_stat()?.mount,
         };
-        match stat {
-            Some(stat) if !self.admits(stat.mount) => Err(RootError::Mounted { path: path.clone() }),
-            stat => Ok(stat),
-        }
+        if self.admits(mount) { Ok(stat) } else { Err(RootError::Mounted { path: path.clone() }) }
     }
 
     /// Opens the regular file at `path` for reading, as [`Dir::open_read`] does.
@@ -141,6 +136,30 @@ impl Root {
             Ok(file)
         } else {
             Err(RootError::Mounted { path: path.clone() })
+        }
+    }
+
+    /// Lets paths lead onto the mount that `path` leads onto now: for single files that were mounted over at the start,
+    /// as containers do it with secrets. Nothing there is nothing to admit.
+    pub fn admit_present(&self, path: &RelPath) -> Result<(), RootError> {
+        if let Some((_, Some(stat))) = self.stat_any(path)? {
+            self.admit_mount(stat.mount);
+        }
+        Ok(())
+    }
+
+    /// The directory `path` lies in and what is there, on whatever mount.
+    fn stat_any(&self, path: &RelPath) -> Result<Option<(Dir, Option<Stat>)>, RootError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
+            return Ok(Some((self.dir.try_clone()?, Some(self.dir.own_stat()?))));
+        };
+        match self.open_any_dir(&parent) {
+            Ok(dir) => {
+                let stat = dir.stat(name)?;
+                Ok(Some((dir, stat)))
+            }
+            Err(RootError::NoParent { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -214,8 +214,45 @@ mod tests {
         set_dir(&below, &wanted).expect("sets");
         assert_eq!(read_name(&dir, b"d").expect("reads"), wanted);
         assert_eq!(read_dir(&below).expect("reads"), wanted);
-        rustix::fs::mkfifoat(rustix::fs::CWD, temp.path().join("p"), rustix::fs::Mode::RUSR).expect("makes");
+        let made = std::process::Command::new("mkfifo").arg(temp.path().join("p")).status();
+        assert!(made.is_ok_and(|status| status.success()));
         assert_eq!(read_name(&dir, b"p").expect("reads"), Xattrs::new());
+    }
+
+    /// Version 2, then tag, bits and id: the owner, one more user, the group, the mask, others (acl(5)).
+    fn acl(user: u32) -> Vec<u8> {
+        let none = u32::MAX;
+        let entries = [(1_u16, 6_u16, none), (2, 4, user), (4, 4, none), (16, 4, none), (32, 0, none)];
+        let mut bytes = 2_u32.to_le_bytes().to_vec();
+        for (tag, bits, id) in entries {
+            bytes.extend([&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat());
+        }
+        bytes
+    }
+
+    #[test]
+    fn an_acl_and_a_file_capability_come_back_in_the_order_said_in_attributes() {
+        let (_temp, dir) = fixture();
+        let file = dir.create_new(b"f", 0o640).expect("creates");
+        let mut wanted = attributes(&[("system.posix_acl_access", &acl(1234))]);
+        match set_all(&file, &wanted) {
+            // A file system without them.
+            Err(error) if error.is_unsupported() => return,
+            done => done.expect("sets"),
+        }
+        if crate::privilege::is_root() {
+            // Revision 2, permitted: CAP_NET_RAW (capabilities(7), "File capability extended attribute versioning").
+            let capability = [0, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            wanted.insert(b"security.capability".to_vec(), capability.to_vec());
+        }
+        let stat = crate::dir::stat_of(file.as_fd()).expect("stats");
+        crate::attributes::chown(&file, stat.uid, stat.gid).expect("chowns");
+        set_all(&file, &wanted).expect("sets");
+        crate::attributes::chmod(&file, 0o640).expect("chmods");
+        assert_eq!(read_file(&file).expect("reads"), wanted);
+        assert_eq!(read_name(&dir, b"f").expect("reads"), wanted);
+        set_all(&file, &Xattrs::new()).expect("removes");
+        assert_eq!(read_file(&file).expect("reads"), Xattrs::new());
     }
 
     #[test]

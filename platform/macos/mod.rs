@@ -7,6 +7,10 @@ mod durable;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod privilege;
+#[cfg(target_os = "macos")]
+mod process;
+#[cfg(target_os = "macos")]
 mod sys;
 #[cfg(target_os = "macos")]
 pub(crate) use attributes::*;
@@ -14,3 +18,7 @@ pub(crate) use attributes::*;
 pub(crate) use durable::*;
 #[cfg(target_os = "macos")]
 pub(crate) use files::*;
+#[cfg(target_os = "macos")]
+pub(crate) use privilege::*;
+#[cfg(target_os = "macos")]
+pub(crate) use process::*;

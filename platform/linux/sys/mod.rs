@@ -1,0 +1,3 @@
+//! System calls that rustix does not have.
+
+pub(crate) mod identity;

@@ -1,0 +1,3 @@
+//! The seams of `platform`, each with all its implementations that this machine has.
+
+mod root;
