@@ -462,3 +462,67 @@ fn only_our_own_names_are_cleared_away() {
         clear_leftover(&lab.root, &lab.place, b".env", &lab.objects, &lab.quarantine, &lab.why).expect("refuses");
     assert!(kept.is_empty() && lab.is_accepted());
 }
+
+mod property {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// One thing another process does to the tree. `n` makes contents differ.
+    fn disturb(lab: &Lab, what: u8, n: u8) {
+        let at = |path: &str| lab.path(path);
+        let content = format!("evil {n}");
+        // Each may fail, as an attacker's call may: then nothing happened.
+        let _ = match what {
+            0 => fs::write(at("a/b/.env"), content),
+            1 => fs::remove_file(at("a/b/.env")),
+            2 => fs::create_dir_all(at("a/b/.env/deep")),
+            3 => symlink("../../../outside/.env", at("a/b/.env")),
+            4 => fs::rename(at("a/b"), at(&format!("moved-{n}"))),
+            5 => symlink("../../outside", at("a/b")),
+            6 => fs::write(at("a"), content),
+            7 => fs::rename(at("a"), at(&format!("away-{n}"))),
+            8 => fs::set_permissions(at("a/b/.env"), fs::Permissions::from_mode(0o700 + u32::from(n % 64))),
+            9 => fs::hard_link(at("a/b/.env"), at(&format!("link-{n}"))),
+            _ => fs::write(at("fresh"), content).and_then(|()| fs::rename(at("fresh"), at("a/b/.env"))),
+        };
+    }
+
+    /// Names and contents of a directory that the disturbances themselves may have reached.
+    fn all(directory: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+        let entries = fs::read_dir(directory).expect("lists").map(|entry| entry.expect("an entry").path());
+        let mut found: Vec<_> = entries.map(|path| (path.clone(), fs::read(path).ok())).collect();
+        found.sort();
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn whatever_was_done_one_restore_gives_the_accepted_state_and_touches_nothing_outside(
+            absent in any::<bool>(), steps in proptest::collection::vec((0..11u8, any::<u8>()), 0..12),
+        ) {
+            let lab = lab("a/b/.env", |tree| {
+                fs::create_dir_all(tree.join("a/b")).expect("makes");
+                if !absent {
+                    env(&tree.join("a/b"));
+                }
+            });
+            let outside = lab.folder.path().join("outside");
+            fs::create_dir(&outside).expect("makes");
+            fs::write(outside.join(".env"), b"OUTSIDE=1\n").expect("writes");
+            for (what, n) in steps {
+                disturb(&lab, what, n);
+            }
+            let (before, left) = (look(&lab.root, &lab.place.path, 5 << 20).expect("looks").snapshot, all(&outside));
+            lab.run().expect("restores");
+            prop_assert!(lab.is_accepted());
+            prop_assert!(lab.names("").iter().all(|name| !is_temporary(name.as_bytes())));
+            prop_assert_eq!(all(&outside), left);
+            if let Content::Regular { digest, .. } = before.content
+                && Some(digest) != lab.accepted.digest()
+            {
+                prop_assert!(lab.kept().iter().any(|kept| Digest::of(kept) == digest), "lost");
+            }
+        }
+    }
+}

@@ -1,3 +1,4 @@
+use super::super::about::Rejection;
 use super::*;
 use crate::baseline::ChangeKind;
 use crate::rules::Rule;
