@@ -276,6 +276,10 @@ fn read_small(file: &File, size: u64) -> io::Result<Option<Vec<u8>>> {
         if filled > size {
             return Ok(None);
         }
+        if filled == size {
+            // There was room for one byte more: this is the end, and the second look at the size confirms it.
+            break;
+        }
     }
     bytes.truncate(filled);
     Ok(Some(bytes))
