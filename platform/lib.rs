@@ -17,7 +17,10 @@ pub mod linux;
 pub mod macos;
 pub mod relpath;
 pub mod root;
+pub mod signals;
 pub mod stat;
+pub mod terminal;
+mod unix;
 
 #[cfg(target_os = "linux")]
 use linux as host;
@@ -29,4 +32,6 @@ pub use dir::{Dir, FsError};
 pub use event::{Hint, Interest, LostCause, Place, RootId};
 pub use relpath::{RelPath, RelPathError};
 pub use root::{Root, RootError};
+pub use signals::{Signal, Signals, SignalsError};
 pub use stat::{FileId, FileType, Stat};
+pub use terminal::{InputEvent, RawGuard, Terminal, TerminalError, WriteState};
