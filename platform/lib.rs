@@ -11,10 +11,12 @@ compile_error!("keepwatch runs on Linux and macOS");
 
 pub mod clock;
 pub mod dir;
+pub mod environment;
 pub mod event;
 pub mod fault;
 pub mod linux;
 pub mod macos;
+pub mod notify;
 pub mod relpath;
 pub mod root;
 pub mod signals;
@@ -29,7 +31,9 @@ use macos as host;
 
 pub use clock::{Clock, ManualClock, Moment, SystemClock};
 pub use dir::{Dir, FsError};
+pub use environment::{Environment, EnvironmentError};
 pub use event::{Hint, Interest, LostCause, Place, RootId};
+pub use notify::{Notification, Notifier};
 pub use relpath::{RelPath, RelPathError};
 pub use root::{Root, RootError};
 pub use signals::{Signal, Signals, SignalsError};

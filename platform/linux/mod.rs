@@ -4,3 +4,7 @@
 mod files;
 #[cfg(target_os = "linux")]
 pub(crate) use files::*;
+#[cfg(target_os = "linux")]
+mod desktop;
+#[cfg(target_os = "linux")]
+pub use desktop::*;

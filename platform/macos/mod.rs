@@ -4,3 +4,7 @@
 mod files;
 #[cfg(target_os = "macos")]
 pub(crate) use files::*;
+#[cfg(target_os = "macos")]
+mod desktop;
+#[cfg(target_os = "macos")]
+pub use desktop::*;
