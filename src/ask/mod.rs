@@ -9,5 +9,5 @@ pub mod question;
 pub mod screen;
 
 pub use keys::{Key, Keys};
-pub use question::{By, Item, Question, shown_digest};
+pub use question::{By, Item, Question, attributes, shown_digest};
 pub use screen::{Bell, Block, Frame, Screen};

@@ -5,12 +5,13 @@
 //! a neighbour, and terminals disagree on them, which would put the redrawn countdown in the wrong place.
 //! Limit: contents do not come in here, only the lines of a masked [`crate::difference`].
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::ask::screen::Block;
-use crate::baseline::{Change, ChangeKind, Content};
+use crate::baseline::{Change, ChangeKind, Content, Snapshot};
 use crate::rules::Rule;
 use crate::text;
 
@@ -157,6 +158,39 @@ pub fn shown_digest(change: &Change) -> String {
     }
 }
 
+/// What else than the content changed, one short line each: bits, owner, attributes and flags. Nothing if either is absent,
+/// or another type: then the kind of the change says it.
+pub fn attributes(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+    let mut lines = Vec::new();
+    if std::mem::discriminant(&before.content) != std::mem::discriminant(&after.content) {
+        return lines;
+    }
+    if before.mode != after.mode {
+        lines.push(format!("mode {:04o} -> {:04o}", before.mode, after.mode));
+    }
+    if (before.uid, before.gid) != (after.uid, after.gid) {
+        lines.push(format!("owner {}:{} -> {}:{}", before.uid, before.gid, after.uid, after.gid));
+    }
+    let names: BTreeSet<&Vec<u8>> = before.xattrs.keys().chain(after.xattrs.keys()).collect();
+    for name in names {
+        let sign = match (before.xattrs.get(name), after.xattrs.get(name)) {
+            (old, new) if old == new => continue,
+            (None, _) => '+',
+            (_, None) => '-',
+            _ => '~',
+        };
+        lines.push(format!("{sign} attribute {}", text::escaped(name)));
+    }
+    for (flag, old, new) in
+        [("immutable", before.immutable, after.immutable), ("append-only", before.append_only, after.append_only)]
+    {
+        if old != new {
+            lines.push(format!("{} {flag}", if new { "now" } else { "no longer" }));
+        }
+    }
+    lines
+}
+
 /// The text, with characters that have no width of their own as escapes, and hidden ones as well, should there still be any.
 fn certain(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
@@ -173,7 +207,6 @@ fn certain(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::Snapshot;
     use crate::digest::Digest;
 
     fn item(path: &str, rule: Rule) -> Item {
@@ -256,6 +289,21 @@ mod tests {
         let file = Content::Regular { digest: Digest::of(b""), size: 0 };
         assert_eq!(digest(ChangeKind::Mode, file.clone(), 0o4755), "mode 4755");
         assert_eq!(digest(ChangeKind::Mode, file, 0o755), "mode 0755");
+    }
+
+    #[test]
+    fn attributes_that_changed_have_a_line_each() {
+        let file = |mode| Snapshot {
+            content: Content::Regular { digest: Digest::of(b""), size: 0 },
+            mode,
+            ..Snapshot::absent()
+        };
+        let mut after = Snapshot { uid: 1000, append_only: true, ..file(0o4755) };
+        after.xattrs.insert(b"user.\x1b".to_vec(), b"value".to_vec());
+        let expected = ["mode 0644 -> 4755", "owner 0:0 -> 1000:0", "+ attribute user.\\x1b", "now append-only"];
+        assert_eq!(attributes(&file(0o644), &after), expected);
+        assert_eq!(attributes(&after, &after), [] as [&str; 0]);
+        assert_eq!(attributes(&Snapshot::absent(), &after), [] as [&str; 0]);
     }
 
     #[test]
