@@ -20,9 +20,9 @@ pub(super) enum Output {
     Shared(OwnedFd),
 }
 
-/// A blocking terminal that is ready takes this many bytes: Linux says ready only when fewer than 256 wait in it and
-/// there is room (n_tty_poll), BSD when the output queue is below its low-water mark.
-const SURE_BYTES: usize = 64;
+/// Ready means room for at least one byte (n_tty_poll), so one is what a blocking terminal takes for sure; a line end that
+/// becomes two can still wait, on a pseudo-terminal whose buffer is full but for one byte.
+const SURE_BYTES: usize = 1;
 
 impl Output {
     /// Opens the terminal once more for writing.

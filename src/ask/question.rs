@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use platform::Notification;
 use unicode_width::UnicodeWidthChar;
 
 use crate::ask::screen::Block;
@@ -99,6 +100,16 @@ impl Question {
                 format!("  {} ({rule}{}, {})", certain(&item.path), item.kind.name(), certain(&item.digest))
             })
             .collect()
+    }
+
+    /// What the desktop is told: path and rule, nothing else.
+    pub fn notification(&self) -> Notification {
+        let more = match self.items.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let path = certain(&self.items[0].path);
+        Notification { title: "keep watch".to_owned(), body: format!("{path}{more} changed ({})", self.rules()) }
     }
 
     /// The keys, for `?`.
@@ -243,6 +254,15 @@ mod tests {
             asked(&block),
             "keep watch: 2 protected files changed (secrets). Keep them? [a]ccept / [r]eject / [e]ach; rejected in 20s"
         );
+    }
+
+    #[test]
+    fn the_desktop_is_told_path_and_rule() {
+        let one = Question { items: vec![item(".env", Rule::Secrets)], ..Question::default() };
+        assert_eq!(one.notification().body, ".env changed (secrets)");
+        let items = vec![item(".env", Rule::Secrets), item("CLAUDE.md", Rule::AgentConfig)];
+        let many = Question { items, difference: vec!["+ KEY".to_owned()], ..Question::default() };
+        assert_eq!(many.notification().body, ".env and 1 more changed (secrets, agent_config)");
     }
 
     #[test]

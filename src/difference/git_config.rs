@@ -9,7 +9,6 @@ use gix_config::parse::{EventRef, Events};
 
 use super::key;
 use super::tree::{Changes, Entry, Sign};
-use crate::text;
 
 /// The changed variables; `None` if this is no configuration.
 pub(super) fn changes(before: &[u8], after: &[u8]) -> Option<Changes> {
@@ -107,7 +106,7 @@ impl Variable {
         if (self.section.as_str(), self.name.as_str()) == ("core", "hookspath") {
             let place = value.map_or(&b""[..], |value| value.strip_prefix(b"=").unwrap_or(value));
             path = if value.is_some() {
-                format!("core.hooksPath = {}", text::escaped(place))
+                format!("core.hooksPath = {}", key::file_path(place))
             } else {
                 "core.hooksPath".to_owned()
             };

@@ -21,6 +21,11 @@ pub(super) fn path(path: &str) -> String {
     cut(path, MOST_IN_ALL / 2, MOST_IN_ALL / 2)
 }
 
+/// A path of files that is a value, escaped; only one that nobody could read at a glance is cut, in the middle.
+pub(super) fn file_path(bytes: &[u8]) -> String {
+    cut(&text::escaped(bytes), 200, 100)
+}
+
 fn cut(text: &str, head: usize, tail: usize) -> String {
     let count = text.chars().count();
     if count <= head + tail {
