@@ -164,5 +164,4 @@ fn kill(state: &mut State) {
 }
 
 #[cfg(test)]
-#[path = "notify/tests.rs"]
 mod tests;

@@ -184,5 +184,4 @@ impl Terminal {
 }
 
 #[cfg(test)]
-#[path = "terminal/tests.rs"]
 mod tests;

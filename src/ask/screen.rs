@@ -277,5 +277,4 @@ fn row_starts(text: &str, columns: usize) -> Vec<usize> {
 }
 
 #[cfg(test)]
-#[path = "screen_tests.rs"]
 mod tests;

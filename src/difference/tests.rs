@@ -194,7 +194,7 @@ fn written(format: Format, style: u8, entries: &[(String, String)]) -> String {
 const ALL: [Format; 6] = [Format::Dotenv, Format::GitConfig, Format::Json, Format::Yaml, Format::Toml, Format::Lines];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn no_part_of_a_value_gets_out(before in entries(), after in entries(), style in 0u8..6, cut in 0usize..400) {

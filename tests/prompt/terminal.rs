@@ -36,6 +36,8 @@ impl Terminal {
         // The harness of the tests talks on standard output; the asker finds the terminal on standard input.
         let asker = format!("'{}' --exact asker --nocapture --test-threads=1 >/dev/null", this.display());
         shell.args(["-c", &script.replace("\"$ASKER\"", &asker)]);
+        // Not the home directory, which another user may not enter.
+        shell.cwd("/");
         shell.env("KEEP_TEST_ASKER", "1");
         let shell = pair.slave.spawn_command(shell).expect("a shell");
         drop(pair.slave);
