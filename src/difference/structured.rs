@@ -6,6 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_saphyr::DuplicateKeyPolicy;
 use toml_edit::{Item, Value};
 
+use super::MOST_BYTES;
 use super::tree::{MOST_DEPTH, Node};
 
 /// JSON; with comments and trailing commas if it is none without them, as editors allow in their settings.
@@ -68,9 +69,10 @@ pub(super) fn yaml(bytes: &[u8]) -> Option<Node> {
     if text.trim().is_empty() {
         return Some(Node::Map(Vec::new()));
     }
-    // Both of a pair of equal keys are wanted. The library's limits on aliases and their replay stay in force.
+    // Both of a pair of equal keys are wanted; aliases may repeat no more than a document without them could hold.
     let mut options = serde_saphyr::Options::default();
     options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
+    options.alias_limits.max_total_replayed_events = MOST_BYTES;
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| Depth(0).deserialize(reader)).ok()
 }
 

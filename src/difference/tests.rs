@@ -103,6 +103,10 @@ fn bombs_are_counted_and_do_not_take_long() {
     let laughs: String =
         (1..12).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(","))).collect();
     assert_eq!(lines(Format::Yaml, "", &format!("a0: &a0 [x]\n{laughs}")).len(), 1);
+    let replayed = format!("a: &a [{}1]\nb: [{}*a]\n", "1,".repeat(8000), "*a,".repeat(10_000));
+    assert_eq!(lines(Format::Yaml, "", &replayed), ["+2 -0 lines; not valid YAML"]);
+    let open = "KEY='\n".repeat(16_000);
+    assert_eq!(lines(Format::Dotenv, "", &open[..MOST_BYTES]), ["+ KEY (repeated)"]);
     let too_large = "A=1\n".repeat(MOST_BYTES / 4 + 1);
     assert_eq!(lines(Format::Dotenv, "", &too_large), [format!("+{} -0 lines", MOST_BYTES / 4 + 1)]);
 }
