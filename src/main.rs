@@ -1,1 +1,5 @@
+//! The command `keep`.
+
+#![forbid(unsafe_code)]
+
 fn main() {}

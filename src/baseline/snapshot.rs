@@ -140,7 +140,7 @@ impl Snapshot {
         self.content == other.content && self.attributes() == other.attributes()
     }
 
-    fn attributes(&self) -> (u32, u32, u32, &BTreeMap<Vec<u8>, Vec<u8>>, bool, bool) {
+    fn attributes(&self) -> impl PartialEq {
         (self.mode, self.uid, self.gid, &self.xattrs, self.immutable, self.append_only)
     }
 
