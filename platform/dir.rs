@@ -99,6 +99,12 @@ impl Dir {
         self.fd.try_clone().map(Self::from).map_err(on("duplicate", b"."))
     }
 
+    /// Another handle of the same directory, with a listing position of its own.
+    pub fn reopen(&self) -> Result<Self, FsError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        fs::openat(&self.fd, c".", flags, Mode::empty()).map(Self::from).map_err(|errno| on("open", b".")(errno.into()))
+    }
+
     /// The directory `name` in this one; a symlink is an error, not followed.
     pub fn open_dir(&self, name: &[u8]) -> Result<Self, FsError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -250,7 +256,7 @@ pub fn stat_of(fd: BorrowedFd<'_>) -> Result<Stat, FsError> {
     host::stat_fd(fd).map_err(|errno| on("stat", b".")(errno.into()))
 }
 
-fn known_type(file_type: fs::FileType) -> Option<FileType> {
+pub(crate) fn known_type(file_type: fs::FileType) -> Option<FileType> {
     Some(match file_type {
         fs::FileType::RegularFile => FileType::Regular,
         fs::FileType::Directory => FileType::Directory,

@@ -9,12 +9,15 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("keepwatch runs on Linux and macOS");
 
+pub mod backends;
 pub mod clock;
+pub mod cover;
 pub mod dir;
 pub mod event;
 pub mod fault;
 pub mod linux;
 pub mod macos;
+pub mod poll;
 pub mod relpath;
 pub mod root;
 pub mod stat;
@@ -24,6 +27,7 @@ use linux as host;
 #[cfg(target_os = "macos")]
 use macos as host;
 
+pub use backends::backends;
 pub use clock::{Clock, ManualClock, Moment, SystemClock};
 pub use dir::{Dir, FsError};
 pub use event::{Hint, Interest, LostCause, Place, RootId};

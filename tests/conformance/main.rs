@@ -1,0 +1,3 @@
+//! One suite for each seam of `platform`, run for everything this machine offers.
+
+mod events;
