@@ -1,8 +1,8 @@
 //! One open directory and what can be done to the names in it.
 //!
 //! Promise: every operation acts on a single name relative to an open handle and follows no symlink, so it cannot leave
-//! the directory whatever is renamed at that moment. Limit: a directory can itself be moved; where it hangs is
-//! [`crate::Root`]'s question, asked when the handle is opened.
+//! the directory whatever is renamed at that moment. Calls cut short by a signal are made again. Limit: a directory can
+//! itself be moved; where it hangs is [`crate::Root`]'s question, asked when the handle is opened.
 //! Source: openat(2), renameat2(2), unlinkat(2); renameatx_np(2) on macOS.
 
 use std::ffi::OsStr;
@@ -12,7 +12,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::relpath::is_name;
 use crate::stat::{FileType, Stat};
@@ -36,6 +37,18 @@ impl FsError {
     pub fn errno(&self) -> Option<i32> {
         self.source.raw_os_error()
     }
+
+    /// Whether the file system or the system cannot do this at all, so that trying again is of no use.
+    pub fn is_unsupported(&self) -> bool {
+        self.source.kind() == io::ErrorKind::Unsupported
+            || Errno::from_io_error(&self.source).is_some_and(means_unsupported)
+    }
+}
+
+/// Errors of a call whose flags or whose kind of operation the file system does not know. `EPERM` is not among them,
+/// although link(2) means it so on FAT: it also says that a file is immutable.
+pub(crate) fn means_unsupported(errno: Errno) -> bool {
+    [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP, Errno::NOTTY].contains(&errno)
 }
 
 /// Names the operation and the object of an error.
@@ -45,12 +58,25 @@ pub(crate) fn on(operation: &'static str, name: &[u8]) -> impl FnOnce(io::Error)
 }
 
 /// Runs one change of the file system, unless a test has "killed" the process before it.
-fn change<T>(operation: &'static str, name: &[u8], act: impl FnOnce() -> rustix::io::Result<T>) -> Result<T, FsError> {
-    checked(name).and_then(|()| fault::point(operation)).and_then(|()| Ok(act()?)).map_err(on(operation, name))
+pub(crate) fn change<T>(
+    operation: &'static str,
+    name: &[u8],
+    act: impl FnMut() -> rustix::io::Result<T>,
+) -> Result<T, FsError> {
+    fault::point(operation).and_then(|()| Ok(retry_on_intr(act)?)).map_err(on(operation, name))
 }
 
-fn look<T>(operation: &'static str, name: &[u8], act: impl FnOnce() -> rustix::io::Result<T>) -> Result<T, FsError> {
-    checked(name).and_then(|()| Ok(act()?)).map_err(on(operation, name))
+fn change_name<T>(
+    operation: &'static str,
+    name: &[u8],
+    act: impl FnMut() -> rustix::io::Result<T>,
+) -> Result<T, FsError> {
+    checked(name).map_err(on(operation, name))?;
+    change(operation, name, act)
+}
+
+fn look<T>(operation: &'static str, name: &[u8], act: impl FnMut() -> rustix::io::Result<T>) -> Result<T, FsError> {
+    checked(name).and_then(|()| Ok(retry_on_intr(act)?)).map_err(on(operation, name))
 }
 
 fn checked(name: &[u8]) -> io::Result<()> {
@@ -89,7 +115,7 @@ impl Dir {
     /// Opens the directory `path` itself, following symlinks in it: for paths the person named.
     pub fn open_ambient(path: &std::path::Path) -> Result<Self, FsError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        fs::open(path, flags, Mode::empty())
+        retry_on_intr(|| fs::open(path, flags, Mode::empty()))
             .map(Self::from)
             .map_err(|errno| on("open", path.as_os_str().as_bytes())(errno.into()))
     }
@@ -99,17 +125,27 @@ impl Dir {
         self.fd.try_clone().map(Self::from).map_err(on("duplicate", b"."))
     }
 
-    /// The directory `name` in this one; a symlink is an error, not followed.
-    pub fn open_dir(&self, name: &[u8]) -> Result<Self, FsError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        look("open", name, || fs::openat(&self.fd, name, flags, Mode::empty())).map(Self::from)
+    /// Another handle of the same directory, with a listing position of its own.
+    pub fn reopen(&self) -> Result<Self, FsError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        fs::openat(&self.fd, c".", flags, Mode::empty()).map(Self::from).map_err(|errno| on("open", b".")(errno.into()))
     }
 
-    /// What `name` is; `None` if nothing has that name.
+    /// The directory `name` in this one; a symlink is an error, not followed.
+    ///
+    /// A directory that may be passed through but not listed is opened all the same; then [`Dir::list`] and
+    /// [`Dir::sync`] fail on it, and everything done by name works.
+    pub fn open_dir(&self, name: &[u8]) -> Result<Self, FsError> {
+        look("open", name, || host::open_dir_at(self.fd.as_fd(), name)).map(Self::from)
+    }
+
+    /// What `name` is; `None` if nothing has that name, or if the file system allows no name of that length.
     pub fn stat(&self, name: &[u8]) -> Result<Option<Stat>, FsError> {
         match look("stat", name, || host::stat_at(self.fd.as_fd(), name)) {
             Ok(stat) => Ok(Some(stat)),
-            Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if matches!(Errno::from_io_error(&error.source), Some(Errno::NOENT | Errno::NAMETOOLONG)) => {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -121,29 +157,62 @@ impl Dir {
 
     /// Opens the regular file `name` for reading. Anything else is `InvalidInput` and is not opened: neither a FIFO's
     /// writer nor a device notices.
+    ///
+    /// Never waits: a file on which another process holds a write lease (fcntl(2), `F_SETLEASE`) is `WouldBlock`.
     pub fn open_read(&self, name: &[u8]) -> Result<File, FsError> {
-        checked(name).and_then(|()| host::open_regular(self.fd.as_fd(), name)).map_err(on("open", name))
+        self.open_regular(name, OFlags::RDONLY)
+    }
+
+    /// Opens the file `name` for reading and writing as [`Dir::open_read`] does, and creates it with `0600` if there is
+    /// none.
+    pub fn open_update(&self, name: &[u8]) -> Result<File, FsError> {
+        self.open_or_create(name, OFlags::RDWR)
+    }
+
+    /// Opens the file `name` for reading and appending as [`Dir::open_read`] does, and creates it with `0600` if there is
+    /// none.
+    pub fn open_append(&self, name: &[u8]) -> Result<File, FsError> {
+        self.open_or_create(name, OFlags::RDWR | OFlags::APPEND)
+    }
+
+    fn open_regular(&self, name: &[u8], access: OFlags) -> Result<File, FsError> {
+        checked(name).and_then(|()| host::open_regular(self.fd.as_fd(), name, access)).map_err(on("open", name))
+    }
+
+    fn open_or_create(&self, name: &[u8], access: OFlags) -> Result<File, FsError> {
+        // Each round lost means that somebody removed or made the name in between: a few are chance, many an attack.
+        let mut rounds = 0;
+        loop {
+            match self.open_regular(name, access) {
+                Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
+                done => return done,
+            }
+            match self.create_exclusive(name, 0o600, access) {
+                Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists && rounds < 16 => rounds += 1,
+                done => return done,
+            }
+        }
     }
 
     /// Creates the file `name`, which must not exist, for reading and writing, with exactly these permission bits.
+    ///
+    /// Changing the owner, and writing unless root does it, take set-id bits away again: set them last.
     pub fn create_new(&self, name: &[u8], mode: u32) -> Result<File, FsError> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        self.create_exclusive(name, mode, OFlags::RDWR)
+    }
+
+    fn create_exclusive(&self, name: &[u8], mode: u32, access: OFlags) -> Result<File, FsError> {
+        let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode as _);
-        let fd = change("create", name, || fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR))?;
+        let fd = change_name("create", name, || fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR))?;
+        // Whatever umask and default ACL made of it.
         change("chmod", name, || fs::fchmod(&fd, mode))?;
         Ok(File::from(fd))
     }
 
-    /// Opens the file `name` for reading and appending, and creates it with `0600` if there is none.
-    pub fn open_append(&self, name: &[u8]) -> Result<File, FsError> {
-        let flags =
-            OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        change("open", name, || fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)).map(File::from)
-    }
-
     /// Makes a symlink `name` with this text.
     pub fn symlink(&self, text: &[u8], name: &[u8]) -> Result<(), FsError> {
-        change("link", name, || fs::symlinkat(text, &self.fd, name))
+        change_name("link", name, || fs::symlinkat(text, &self.fd, name))
     }
 
     /// The text of the symlink `name`.
@@ -152,39 +221,76 @@ impl Dir {
     }
 
     /// Makes the directory `name` with exactly these permission bits.
+    ///
+    /// Limit: no call makes and opens a directory at once. Whoever may rename in this directory can slip in another one
+    /// in between, which is then what is returned: a directory of that name in this one, and never through a symlink.
     pub fn make_dir(&self, name: &[u8], mode: u32) -> Result<Self, FsError> {
-        change("make directory", name, || fs::mkdirat(&self.fd, name, Mode::RWXU))?;
+        change_name("make directory", name, || fs::mkdirat(&self.fd, name, Mode::RWXU))?;
         let made = self.open_dir(name)?;
         change("chmod", name, || fs::fchmod(&made.fd, Mode::from_raw_mode(mode as _)))?;
         Ok(made)
     }
 
+    /// Gives `name` itself, a symlink too, another owner and group.
+    pub fn chown(&self, name: &[u8], uid: u32, gid: u32) -> Result<(), FsError> {
+        let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        change_name("chown", name, || fs::chownat(&self.fd, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
     /// Removes `name`, which is not a directory.
     pub fn unlink(&self, name: &[u8]) -> Result<(), FsError> {
-        change("unlink", name, || fs::unlinkat(&self.fd, name, AtFlags::empty()))
+        change_name("unlink", name, || fs::unlinkat(&self.fd, name, AtFlags::empty()))
     }
 
     /// Removes the empty directory `name`.
     pub fn remove_dir(&self, name: &[u8]) -> Result<(), FsError> {
-        change("remove directory", name, || fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR))
+        change_name("remove directory", name, || fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR))
     }
 
     /// Moves `name` to `to` in `target`, replacing what is there.
     pub fn rename(&self, name: &[u8], target: &Dir, to: &[u8]) -> Result<(), FsError> {
         checked(to).map_err(on("rename", to))?;
-        change("rename", name, || fs::renameat(&self.fd, name, &target.fd, to))
+        change_name("rename", name, || fs::renameat(&self.fd, name, &target.fd, to))
     }
 
     /// Moves `name` to `to` in `target`; fails with `AlreadyExists` if something has that name.
+    ///
+    /// Where the file system cannot do this in one call it is done in two, and a crash between them leaves both names:
+    /// of a file, two links to it; of a directory, the old one and an empty new one.
     pub fn rename_new(&self, name: &[u8], target: &Dir, to: &[u8]) -> Result<(), FsError> {
         checked(to).map_err(on("rename", to))?;
-        change("rename", name, || host::rename_new(self.fd.as_fd(), name, target.fd.as_fd(), to))
+        match change_name("rename", name, || host::rename_new(self.fd.as_fd(), name, target.fd.as_fd(), to)) {
+            Err(error) if error.is_unsupported() => self.rename_new_in_two(name, target, to),
+            done => done,
+        }
+    }
+
+    fn rename_new_in_two(&self, name: &[u8], target: &Dir, to: &[u8]) -> Result<(), FsError> {
+        let stat = self.stat(name)?.ok_or_else(|| on("rename", name)(Errno::NOENT.into()))?;
+        if stat.file_type == FileType::Directory {
+            // rename(2) replaces an empty directory, and mkdir(2) fails if the name is taken.
+            change("make directory", to, || fs::mkdirat(&target.fd, to, Mode::RWXU))?;
+            let moved = change("rename", name, || fs::renameat(&self.fd, name, &target.fd, to));
+            if moved.is_err() {
+                let _ = target.remove_dir(to);
+            }
+            return moved;
+        }
+        change("rename", name, || fs::linkat(&self.fd, name, &target.fd, to, AtFlags::empty()))?;
+        // Only the object that now has the new name may lose the old one. If it is another, both stay: nothing is lost.
+        let linked = target.stat(to)?.map(|stat| stat.id);
+        if linked != self.stat(name)?.map(|stat| stat.id) {
+            return Err(on("rename", name)(io::Error::other("another process put something else there")));
+        }
+        self.unlink(name)
     }
 
     /// Swaps the two names atomically; both must exist.
+    ///
+    /// Some file systems cannot (NFS, FAT, older FUSE ones): [`FsError::is_unsupported`] tells, and nothing has happened.
     pub fn exchange(&self, name: &[u8], other: &[u8]) -> Result<(), FsError> {
         checked(other).map_err(on("exchange", other))?;
-        change("exchange", name, || host::exchange(self.fd.as_fd(), name, other))
+        change_name("exchange", name, || host::exchange(self.fd.as_fd(), name, other))
     }
 
     /// The entries, in no order, without `.` and `..`.
@@ -209,39 +315,7 @@ impl Dir {
 
     /// Makes the names in this directory durable.
     pub fn sync(&self) -> Result<(), FsError> {
-        change("sync", b"directory", || fs::fsync(&self.fd))
-    }
-
-    /// Removes `name` and, if it is a directory, all below it, following no symlink.
-    /// Stops at the first thing that cannot be removed.
-    pub fn remove_all(&self, name: &[u8]) -> Result<(), FsError> {
-        match self.stat(name)? {
-            None => Ok(()),
-            Some(stat) if stat.file_type == FileType::Directory => {
-                // Deep trees must not overflow our stack: one handle a level, on the heap.
-                let mut open = vec![(name.to_vec(), self.open_dir(name)?)];
-                while let Some((_, dir)) = open.last() {
-                    let next = dir.list()?.into_iter().next();
-                    match next {
-                        None => {
-                            let (name, _) = open.pop().expect("the loop holds one");
-                            let parent = open.last().map_or(self, |(_, dir)| dir);
-                            parent.remove_dir(&name)?;
-                        }
-                        Some(entry) => match dir.unlink(&entry.name) {
-                            Ok(()) => {}
-                            Err(_) if dir.stat(&entry.name)?.is_some_and(|s| s.file_type == FileType::Directory) => {
-                                let below = dir.open_dir(&entry.name)?;
-                                open.push((entry.name, below));
-                            }
-                            Err(error) => return Err(error),
-                        },
-                    }
-                }
-                Ok(())
-            }
-            Some(_) => self.unlink(name),
-        }
+        change("sync", b"directory", || host::sync(self.fd.as_fd()))
     }
 }
 
@@ -250,7 +324,8 @@ pub fn stat_of(fd: BorrowedFd<'_>) -> Result<Stat, FsError> {
     host::stat_fd(fd).map_err(|errno| on("stat", b".")(errno.into()))
 }
 
-fn known_type(file_type: fs::FileType) -> Option<FileType> {
+/// The type a system interface told; `None` if it did not know.
+pub(crate) fn known_type(file_type: fs::FileType) -> Option<FileType> {
     Some(match file_type {
         fs::FileType::RegularFile => FileType::Regular,
         fs::FileType::Directory => FileType::Directory,
@@ -262,3 +337,6 @@ fn known_type(file_type: fs::FileType) -> Option<FileType> {
         fs::FileType::Unknown => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

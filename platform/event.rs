@@ -71,6 +71,8 @@ pub enum LostCause {
     Limit(Place),
     /// A file system below a root was unmounted.
     Unmounted,
+    /// Something was mounted above or below a root.
+    Mounted,
     /// The directory could not be read or marked (permissions, I/O error).
     Unreadable(Place),
     /// We, or the machine, did not run for a while.
@@ -101,7 +103,7 @@ pub enum Hint {
         /// When the event was taken from the kernel.
         at: Moment,
     },
-    /// The first walk is over: everything is covered.
+    /// The first walk is over: everything is covered. Said again after each [`Subscription::rescan`].
     Walked {
         /// How many directories are covered.
         directories: usize,
@@ -134,7 +136,7 @@ pub enum StartError {
 
 /// A running backend; dropping it ends its thread and waits for that. No hint comes after.
 pub trait Subscription: Send {
-    /// Asks for hints about everything again, as after [`Hint::Lost`]: for tests and after a stop.
+    /// Asks for hints about everything again, ended by [`Hint::Walked`]: for tests and after a stop.
     fn rescan(&self);
 }
 

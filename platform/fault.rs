@@ -88,3 +88,63 @@ mod injected {
         Ok(())
     }
 }
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::dir::Dir;
+    use crate::{copy, xattr};
+    use std::io::Write;
+
+    fn fixture() -> (tempfile::TempDir, Dir) {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let dir = Dir::open_ambient(temp.path()).expect("it exists");
+        (temp, dir)
+    }
+
+    #[test]
+    fn nothing_happens_after_the_crash_not_even_tidying_up() {
+        let (_temp, dir) = fixture();
+        let plan = Plan::crash_after(1);
+        dir.create_new(b"f", 0o640).expect_err("the bits cannot be set any more");
+        assert!(crashed());
+        dir.unlink(b"f").expect_err("it is as if we were gone");
+        drop(plan);
+        assert!(dir.stat(b"f").expect("stats").is_some(), "what was done before stays");
+    }
+
+    #[test]
+    fn a_plan_can_give_any_error_of_the_system() {
+        let (_temp, dir) = fixture();
+        let no_space = rustix::io::Errno::NOSPC.raw_os_error();
+        let _plan = Plan::fail_after(0, no_space);
+        assert_eq!(dir.create_new(b"f", 0o600).expect_err("planned").errno(), Some(no_space));
+    }
+
+    #[test]
+    fn every_change_passes_a_point() {
+        let (_temp, dir) = fixture();
+        let mut file = dir.create_new(b"f", 0o600).expect("creates");
+        file.write_all(b"content").expect("writes");
+        let other = dir.create_new(b"g", 0o600).expect("creates");
+        let attributes = xattr::Xattrs::from([(b"user.a".to_vec(), b"1".to_vec())]);
+        let changes: [(&str, &dyn Fn() -> bool); 10] = [
+            ("chmod", &|| crate::attributes::chmod(&file, 0o640).is_ok()),
+            ("chown", &|| crate::attributes::chown(&file, 0, 0).is_ok()),
+            ("sync", &|| crate::attributes::sync(&file).is_ok()),
+            ("flags", &|| crate::attributes::set_flags(&file, Default::default()).is_ok()),
+            ("chown by name", &|| dir.chown(b"f", 0, 0).is_ok()),
+            ("attributes", &|| xattr::set_all(&file, &attributes).is_ok()),
+            ("copy", &|| copy::copy(&file, &other, 100).is_ok()),
+            ("append", &|| dir.open_append(b"new").is_ok()),
+            ("rename", &|| dir.rename_new(b"g", &dir, b"h").is_ok()),
+            ("remove", &|| dir.remove_all(b"f").is_ok()),
+        ];
+        for (name, change) in changes {
+            let plan = Plan::crash_after(0);
+            assert!(!change(), "{name} happened after the crash");
+            assert!(crashed(), "{name} passed no point");
+            drop(plan);
+        }
+    }
+}

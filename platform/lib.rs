@@ -9,24 +9,51 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("keepwatch runs on Linux and macOS");
 
+pub mod ambient;
+pub mod attributes;
+pub mod backends;
 pub mod clock;
+pub mod copy;
+pub mod cover;
 pub mod dir;
+pub mod durable;
+pub mod environment;
 pub mod event;
 pub mod fault;
+pub mod file;
+pub mod holder;
 pub mod linux;
+pub mod lock;
 pub mod macos;
+pub mod notify;
+pub mod poll;
+pub mod privilege;
+pub mod process;
+pub mod random;
 pub mod relpath;
+mod remove;
 pub mod root;
+pub mod signals;
 pub mod stat;
+pub mod state_dir;
+pub mod terminal;
+mod unix;
+pub mod users;
+pub mod xattr;
 
 #[cfg(target_os = "linux")]
 use linux as host;
 #[cfg(target_os = "macos")]
 use macos as host;
 
+pub use backends::backends;
 pub use clock::{Clock, ManualClock, Moment, SystemClock};
 pub use dir::{Dir, FsError};
+pub use environment::{Environment, EnvironmentError};
 pub use event::{Hint, Interest, LostCause, Place, RootId};
+pub use notify::{Notification, Notifier};
 pub use relpath::{RelPath, RelPathError};
 pub use root::{Root, RootError};
+pub use signals::{Signal, Signals, SignalsError};
 pub use stat::{FileId, FileType, Stat};
+pub use terminal::{InputEvent, RawGuard, Terminal, TerminalError, WriteState};

@@ -6,13 +6,15 @@
 //! Source: openat2(2) `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS`; the portable walk is
 //! [`crate::root::walk`], which the fast way is tested against.
 
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 
-use crate::dir::{Dir, FsError};
+use crate::dir::{Dir, FsError, stat_of};
 use crate::host;
 use crate::relpath::RelPath;
-use crate::stat::{FileId, FileType, Stat};
+use crate::stat::{FileId, Stat};
 
 /// Why a path below a root could not be reached.
 #[derive(Debug, thiserror::Error)]
@@ -114,12 +116,48 @@ impl Root {
     }
 
     /// What is at `path`. `None` if nothing is, or if a directory above it is gone, is a symlink or is no directory.
+    ///
+    /// A file system mounted over the path itself, be it over a single file, is [`RootError::Mounted`].
     pub fn stat(&self, path: &RelPath) -> Result<Option<Stat>, RootError> {
-        if path.is_root() {
-            return Ok(Some(self.dir.own_stat()?));
+        let Some((dir, stat)) = self.stat_any(path)? else { return Ok(None) };
+        // What is there tells by itself where the path led; only absence has to be asked where it is.
+        let mount = match stat {
+            Some(stat) => stat.mount,
+            None => dir.own_stat()?.mount,
+        };
+        if self.admits(mount) { Ok(stat) } else { Err(RootError::Mounted { path: path.clone() }) }
+    }
+
+    /// Opens the regular file at `path` for reading, as [`Dir::open_read`] does.
+    pub fn open_read(&self, path: &RelPath) -> Result<File, RootError> {
+        let (dir, name) = self.parent(path)?;
+        let file = dir.open_read(name)?;
+        if self.admits(stat_of(file.as_fd())?.mount) {
+            Ok(file)
+        } else {
+            Err(RootError::Mounted { path: path.clone() })
         }
-        match self.parent(path) {
-            Ok((dir, name)) => Ok(dir.stat(name)?),
+    }
+
+    /// Lets paths lead onto the mount that `path` leads onto now: for single files that were mounted over at the start,
+    /// as containers do it with secrets. Nothing there is nothing to admit.
+    pub fn admit_present(&self, path: &RelPath) -> Result<(), RootError> {
+        if let Some((_, Some(stat))) = self.stat_any(path)? {
+            self.admit_mount(stat.mount);
+        }
+        Ok(())
+    }
+
+    /// The directory `path` lies in and what is there, on whatever mount.
+    fn stat_any(&self, path: &RelPath) -> Result<Option<(Dir, Option<Stat>)>, RootError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
+            return Ok(Some((self.dir.try_clone()?, Some(self.dir.own_stat()?))));
+        };
+        match self.open_any_dir(&parent) {
+            Ok(dir) => {
+                let stat = dir.stat(name)?;
+                Ok(Some((dir, stat)))
+            }
             Err(RootError::NoParent { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -133,15 +171,23 @@ impl Root {
 
 /// The portable way: one `openat` a component, each with `O_NOFOLLOW`. Slow, and the oracle of the fast way.
 pub mod walk {
-    use super::{Dir, FileType, FsError, RelPath};
+    use std::os::fd::AsFd;
+
+    use rustix::io::retry_on_intr;
+
+    use super::{Dir, FsError, RelPath, host};
+    use crate::dir::on;
 
     /// The directory at `path` below `dir`.
     pub fn open_dir(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
-        let mut at = dir.try_clone()?;
-        for name in path.components() {
-            at = at.open_dir(name)?;
+        let Some(last) = path.name() else { return dir.try_clone() };
+        let above = path.components().count() - 1;
+        let mut at: Option<Dir> = None;
+        for name in path.components().take(above) {
+            let from = at.as_ref().unwrap_or(dir).as_fd();
+            let next = retry_on_intr(|| host::pass_through(from, name));
+            at = Some(Dir::from(next.map_err(|errno| on("open", path.as_bytes())(errno.into()))?));
         }
-        debug_assert!(at.own_stat().is_ok_and(|stat| stat.file_type == FileType::Directory));
-        Ok(at)
+        at.as_ref().unwrap_or(dir).open_dir(last)
     }
 }

@@ -68,7 +68,8 @@ pub struct Stat {
     pub mtime: (i64, u32),
     /// Time of last change of content or attributes: seconds and nanoseconds. No program can set it.
     pub ctime: (i64, u32),
-    /// Identity of the mount it was reached through (`stx_mnt_id` on Linux, the device on macOS).
+    /// Identity of the mount it was reached through: on Linux `stx_mnt_id`, unique since boot from 6.8 on and not the
+    /// number of /proc/self/mountinfo; on macOS the device.
     pub mount: u64,
     /// Whether the file system refuses every change of it (`FS_IMMUTABLE_FL`, `UF_IMMUTABLE`, `SF_IMMUTABLE`).
     pub immutable: bool,

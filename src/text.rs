@@ -82,8 +82,13 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
 
 /// One JSON value on one line, with every hidden character in strings as `\uXXXX`: lossless, and harmless on a terminal.
 pub fn json_line(value: &serde_json::Value) -> String {
-    let plain = value.to_string();
-    if !plain.chars().any(|character| is_hidden(character) || character == '\u{7f}') {
+    harmless_json(value.to_string())
+}
+
+/// Compact JSON with every hidden character in strings as `\uXXXX`.
+pub fn harmless_json(plain: String) -> String {
+    // JSON has no control character below this one unescaped, and every other hidden one is longer than a byte.
+    if !plain.bytes().any(|byte| byte >= 0x7f) || !plain.chars().any(is_hidden) {
         return plain;
     }
     // Hidden characters can only stand inside strings: outside of them compact JSON is ASCII punctuation and digits.

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes, StatxFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::time::ClockId;
 
 use crate::dir::{Dir, FsError, on};
@@ -16,8 +16,10 @@ use crate::stat::{FileId, FileType, Stat};
 /// Goes on while the machine sleeps.
 pub(crate) const MOMENT_CLOCK: ClockId = ClockId::Boottime;
 
-/// Since Linux 5.8; older kernels leave the field zero, so that every mount looks alike and only `st_dev` differs.
-const MNT_ID: StatxFlags = StatxFlags::MNT_ID;
+/// `STATX_MNT_ID` (Linux 5.8) and `STATX_MNT_ID_UNIQUE` (6.8, not yet named by rustix). The kernel gives the unique one if
+/// it knows it. The plain one is given to the next mount as soon as a mount is gone, so that another file system could
+/// pass for one that was admitted. Before 5.8 the device number stands in for both.
+const MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000 | 0x4000);
 
 fn to_stat(statx: &fs::Statx) -> Stat {
     let dev = fs::makedev(statx.stx_dev_major, statx.stx_dev_minor);
@@ -49,44 +51,81 @@ pub(crate) fn stat_fd(fd: BorrowedFd<'_>) -> rustix::io::Result<Stat> {
     fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS | MNT_ID).map(|statx| to_stat(&statx))
 }
 
-/// Opens a regular file for reading; anything else is refused before it is opened.
+/// Opens the directory `name` without following it; by `O_PATH` if it may not be listed.
+pub(crate) fn open_dir_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match fs::openat(dir, name, flags | OFlags::RDONLY, Mode::empty()) {
+        Err(Errno::ACCESS) => fs::openat(dir, name, flags | OFlags::PATH, Mode::empty()),
+        done => done,
+    }
+}
+
+/// Opens the directory `name` only to go on from it, which needs no permission to list it.
+pub(crate) fn pass_through(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    fs::openat(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens a regular file; anything else is refused before it is opened.
 ///
 /// The name is pinned with `O_PATH`, which neither blocks on a FIFO nor reaches a driver, its type is read, and the
 /// pinned inode itself is then opened through `/proc/self/fd`: no renaming in between can slip another object in.
-pub(crate) fn open_regular(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<File> {
-    let pinned = fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    if stat_fd(std::os::fd::AsFd::as_fd(&pinned))?.file_type != FileType::Regular {
+pub(crate) fn open_regular(dir: BorrowedFd<'_>, name: &[u8], access: OFlags) -> io::Result<File> {
+    let pinned = pin(dir, name)?;
+    let stat = stat_fd(pinned.as_fd())?;
+    if stat.file_type != FileType::Regular {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
-    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pinned));
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    match fs::open(own, flags, Mode::empty()) {
-        Ok(fd) => Ok(File::from(fd)),
+    // O_NONBLOCK: a lease of another process must not make us wait for its holder (fcntl(2), "Leases").
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let fd = match retry_on_intr(|| fs::open(path_of(&pinned), flags, Mode::empty())) {
         // Without /proc: open by name, then see that it is the object that was pinned.
         Err(Errno::NOENT) => {
-            let fd = fs::openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
-            let same = stat_fd(std::os::fd::AsFd::as_fd(&fd))?.id == stat_fd(std::os::fd::AsFd::as_fd(&pinned))?.id;
-            if same { Ok(File::from(fd)) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
+            let fd = retry_on_intr(|| fs::openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()))?;
+            if stat_fd(fd.as_fd())?.id != stat.id {
+                return Err(io::Error::from(io::ErrorKind::NotFound));
+            }
+            fd
         }
-        Err(errno) => Err(errno.into()),
-    }
+        opened => opened?,
+    };
+    // The flag has done its work; on some file systems it would make reads fail with EAGAIN.
+    fs::fcntl_setfl(&fd, access & OFlags::APPEND)?;
+    Ok(File::from(fd))
+}
+
+/// A handle of `name` itself, whatever it is, that opens nothing.
+pub(crate) fn pin(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    retry_on_intr(|| fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()))
+}
+
+/// A path that leads to the pinned object itself: the kernel jumps to it and follows nothing further (proc(5)).
+pub(crate) fn path_of(pinned: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", pinned.as_raw_fd())
 }
 
 /// The directory at `path` below `dir`, in one system call where the kernel has openat2 (5.6).
 pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match fs::openat2(dir, path.as_path(), flags, Mode::empty(), resolve) {
+    let open = |how: OFlags| retry_on_intr(|| fs::openat2(dir, path.as_path(), flags | how, Mode::empty(), resolve));
+    let opened = match open(OFlags::RDONLY) {
+        // Perhaps it may be passed through, only not listed.
+        Err(Errno::ACCESS) => open(OFlags::PATH),
+        done => done,
+    };
+    match opened {
         Ok(fd) => Ok(Dir::from(fd)),
-        // An old kernel, a seccomp filter that does not know the call, or a path longer than PATH_MAX.
+        // An old kernel, a seccomp filter that does not know the call (some answer ENOSYS, some EPERM), a path longer than
+        // PATH_MAX, or a rename at the wrong moment.
         Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG | Errno::AGAIN) => walk::open_dir(dir, path),
         Err(errno) => Err(on("open", path.as_bytes())(errno.into())),
     }
 }
 
-/// Whether the error says that a component is absent, a symlink or not a directory.
+/// Whether the error says that a component is absent, a symlink or not a directory; a name too long for the
+/// file system is absent.
 pub(crate) fn means_no_directory(errno: i32) -> bool {
-    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].iter().any(|known| known.raw_os_error() == errno)
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NAMETOOLONG].iter().any(|known| known.raw_os_error() == errno)
 }
 
 /// Renames unless the new name exists.
@@ -102,4 +141,9 @@ pub(crate) fn rename_new(
 /// Swaps two names.
 pub(crate) fn exchange(dir: BorrowedFd<'_>, name: &[u8], other: &[u8]) -> rustix::io::Result<()> {
     fs::renameat_with(dir, name, dir, other, RenameFlags::EXCHANGE)
+}
+
+/// Makes content and attributes durable.
+pub(crate) fn sync(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    fs::fsync(fd)
 }

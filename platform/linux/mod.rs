@@ -1,6 +1,42 @@
 //! Linux.
 
+pub mod mounts;
+pub mod records;
+
+#[cfg(target_os = "linux")]
+mod attributes;
+#[cfg(target_os = "linux")]
+mod desktop;
+#[cfg(target_os = "linux")]
+mod durable;
+#[cfg(target_os = "linux")]
+mod fanotify;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
-pub(crate) use files::*;
+mod inotify;
+#[cfg(target_os = "linux")]
+mod layout;
+#[cfg(target_os = "linux")]
+mod listing;
+#[cfg(target_os = "linux")]
+mod mount_watch;
+#[cfg(target_os = "linux")]
+mod privilege;
+#[cfg(target_os = "linux")]
+mod process;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+pub use desktop::*;
+#[cfg(target_os = "linux")]
+pub(crate) use {
+    attributes::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*, listing::*,
+    mount_watch::MountWatch, privilege::*, process::*,
+};
+
+/// The kernel's ways to tell of changes, strongest first.
+#[cfg(target_os = "linux")]
+pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
+    vec![Box::new(Fanotify), Box::new(Inotify)]
+}

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::time::ClockId;
 
 use crate::dir::{Dir, FsError};
@@ -16,10 +16,10 @@ use crate::stat::{FileId, FileType, Stat};
 /// Goes on while the machine sleeps (clock_gettime(3)).
 pub(crate) const MOMENT_CLOCK: ClockId = ClockId::Monotonic;
 
-const UF_IMMUTABLE: u32 = 0x2;
-const UF_APPEND: u32 = 0x4;
-const SF_IMMUTABLE: u32 = 0x0002_0000;
-const SF_APPEND: u32 = 0x0004_0000;
+pub(crate) const UF_IMMUTABLE: u32 = 0x2;
+pub(crate) const UF_APPEND: u32 = 0x4;
+pub(crate) const SF_IMMUTABLE: u32 = 0x0002_0000;
+pub(crate) const SF_APPEND: u32 = 0x0004_0000;
 
 fn to_stat(stat: &fs::Stat) -> Stat {
     let dev = stat.st_dev as u64;
@@ -50,17 +50,28 @@ pub(crate) fn stat_fd(fd: BorrowedFd<'_>) -> rustix::io::Result<Stat> {
     fs::fstat(fd).map(|stat| to_stat(&stat))
 }
 
-/// Opens a regular file for reading; anything else is refused, as far as a look before the open can tell.
-pub(crate) fn open_regular(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<File> {
+/// Opens the directory `name` without following it.
+pub(crate) fn open_dir_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    fs::openat(dir, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens the directory `name` only to go on from it.
+pub(crate) fn pass_through(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    open_dir_at(dir, name)
+}
+
+/// Opens a regular file; anything else is refused, as far as a look before the open can tell.
+pub(crate) fn open_regular(dir: BorrowedFd<'_>, name: &[u8], access: OFlags) -> io::Result<File> {
     if stat_at(dir, name)?.file_type != FileType::Regular {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
     // The type may change before the open: O_NONBLOCK keeps a FIFO from blocking, and the type is looked at again.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let fd = fs::openat(dir, name, flags, Mode::empty())?;
-    if stat_fd(std::os::fd::AsFd::as_fd(&fd))?.file_type != FileType::Regular {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let fd = retry_on_intr(|| fs::openat(dir, name, flags, Mode::empty()))?;
+    if stat_fd(fd.as_fd())?.file_type != FileType::Regular {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
+    fs::fcntl_setfl(&fd, access & OFlags::APPEND)?;
     Ok(File::from(fd))
 }
 
@@ -69,9 +80,10 @@ pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
     walk::open_dir(dir, path)
 }
 
-/// Whether the error says that a component is absent, a symlink or not a directory.
+/// Whether the error says that a component is absent, a symlink or not a directory; a name too long for the
+/// file system is absent.
 pub(crate) fn means_no_directory(errno: i32) -> bool {
-    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].iter().any(|known| known.raw_os_error() == errno)
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NAMETOOLONG].iter().any(|known| known.raw_os_error() == errno)
 }
 
 /// Renames unless the new name exists.
@@ -87,4 +99,12 @@ pub(crate) fn rename_new(
 /// Swaps two names.
 pub(crate) fn exchange(dir: BorrowedFd<'_>, name: &[u8], other: &[u8]) -> rustix::io::Result<()> {
     fs::renameat_with(dir, name, dir, other, RenameFlags::EXCHANGE)
+}
+
+/// Makes content and attributes durable: fsync(2) on macOS leaves them in the drive's cache, `F_FULLFSYNC` does not.
+pub(crate) fn sync(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    match fs::fcntl_fullfsync(fd) {
+        Err(Errno::NOTSUP | Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => fs::fsync(fd),
+        done => done,
+    }
 }

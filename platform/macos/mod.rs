@@ -1,6 +1,34 @@
 //! macOS.
 
 #[cfg(target_os = "macos")]
+mod attributes;
+#[cfg(target_os = "macos")]
+mod desktop;
+#[cfg(target_os = "macos")]
+mod durable;
+#[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
-pub(crate) use files::*;
+mod layout;
+#[cfg(target_os = "macos")]
+mod listing;
+#[cfg(target_os = "macos")]
+mod mount_watch;
+#[cfg(target_os = "macos")]
+mod privilege;
+#[cfg(target_os = "macos")]
+mod process;
+#[cfg(target_os = "macos")]
+mod sys;
+#[cfg(target_os = "macos")]
+pub use desktop::*;
+#[cfg(target_os = "macos")]
+pub(crate) use {
+    attributes::*, durable::*, files::*, layout::*, listing::*, mount_watch::MountWatch, privilege::*, process::*,
+};
+
+/// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
+#[cfg(target_os = "macos")]
+pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
+    Vec::new()
+}

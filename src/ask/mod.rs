@@ -1,1 +1,13 @@
-//! ask.
+//! The question: its words, how it stands on the terminal, and which keys answer it.
+//!
+//! Promise: everything here is pure; bytes and moments come in, bytes and keys go out. What is shown has been escaped, so
+//! that no path, program or host can draw a question of its own.
+//! Limit: who may answer and what an answer means is decided elsewhere; a key is only a key.
+
+pub mod keys;
+pub mod question;
+pub mod screen;
+
+pub use keys::{Key, Keys};
+pub use question::{By, Item, Question, attributes, shown_digest};
+pub use screen::{Bell, Block, Frame, Screen};

@@ -1,5 +1,11 @@
 //! The baseline: the accepted snapshots of the protected set, what differs from them, and how that is put back.
 
-pub mod snapshot;
+mod look;
+mod restore;
+mod set;
+mod snapshot;
 
+pub use look::{Look, LookError, SHOWN_BYTES, look, look_and_store, unchanged_since};
+pub use restore::{Intent, Restore, RestoreError, Restored, clear_leftover, is_temporary};
+pub use set::{Baseline, Caps, CapsError, Directory, Row};
 pub use snapshot::{Change, ChangeKind, Content, Snapshot};

@@ -21,6 +21,11 @@ pub enum Content {
         /// Their number.
         size: u64,
     },
+    /// A regular file whose content was not read: it is too large, or may not be read. It can be refused, not accepted.
+    Unread {
+        /// Its bytes, as far as they were counted.
+        size: u64,
+    },
     /// A symbolic link.
     Symlink {
         /// Its text, which is never followed.
@@ -137,24 +142,28 @@ impl Snapshot {
 
     /// Whether type, content, bits, owner, attributes and flags are the same. Times, inode and link count do not count.
     pub fn same(&self, other: &Snapshot) -> bool {
-        self.content == other.content && self.attributes() == other.attributes()
+        self.content == other.content && self.same_attributes(other)
     }
 
-    fn attributes(&self) -> (u32, u32, u32, &BTreeMap<Vec<u8>, Vec<u8>>, bool, bool) {
-        (self.mode, self.uid, self.gid, &self.xattrs, self.immutable, self.append_only)
+    /// Whether bits, owner, attributes and flags are the same.
+    pub fn same_attributes(&self, other: &Snapshot) -> bool {
+        (self.mode, self.uid, self.gid) == (other.mode, other.uid, other.gid)
+            && self.xattrs == other.xattrs
+            && (self.immutable, self.append_only) == (other.immutable, other.append_only)
     }
 
     /// How `now` differs from this, the baseline; `None` if it does not.
     pub fn compare(&self, now: &Snapshot) -> Option<ChangeKind> {
-        use Content::{Absent, Regular, Symlink};
+        use Content::{Absent, Regular, Symlink, Unread};
         Some(match (&self.content, &now.content) {
             (Absent, Absent) => return None,
             (Absent, _) => ChangeKind::Added,
             (_, Absent) => ChangeKind::Deleted,
             (Regular { digest: before, .. }, Regular { digest: after, .. }) if before != after => ChangeKind::Modified,
+            (Regular { .. }, Unread { .. }) | (Unread { .. }, Regular { .. }) => ChangeKind::Modified,
             (Symlink { text: before }, Symlink { text: after }) if before != after => ChangeKind::Modified,
             (before, after) if std::mem::discriminant(before) != std::mem::discriminant(after) => ChangeKind::Replaced,
-            _ if self.attributes() != now.attributes() => ChangeKind::Mode,
+            _ if !self.same_attributes(now) => ChangeKind::Mode,
             _ => return None,
         })
     }

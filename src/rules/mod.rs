@@ -1,5 +1,18 @@
 //! Rules: which paths are protected, by which rule, and what a change of them leads to.
 
+pub mod assemble;
+pub mod builtin;
+pub mod file;
+mod filter;
+pub mod gitdir;
+pub mod glob;
+pub mod set;
+pub mod yaml;
+pub mod zone;
+
+pub use assemble::{Flags, Rules, ScopeSource, assemble};
+pub use set::{ExternalRoot, Parts, RuleSet, Scope, Target};
+
 use std::fmt;
 
 /// A rule, by the name questions and reports use. The order is the order of the table: the first that covers a path names
@@ -106,3 +119,6 @@ pub struct Class {
     /// Restore beats report.
     pub mode: Mode,
 }
+
+#[cfg(test)]
+mod tests;

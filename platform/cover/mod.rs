@@ -1,0 +1,94 @@
+//! Covering a tree with marks on its directories: what fanotify and inotify have in common.
+//!
+//! Promise: a directory is marked before it is listed, and everything the listing shows is marked or queued before the
+//! next events are read; so whatever is in a directory is either seen by the listing or raises an event, however fast it
+//! is made. Names are looked at again whenever an event names them: an event's kind and order decide nothing.
+//! Limit: what raises no event (stores into a mapping, a write below an overlay) is the caller's sweep to find.
+//! Source: inotify(7) "Limitations and caveats", fanotify(7) "Limitations and caveats".
+
+mod engine;
+mod notes;
+mod table;
+mod thread;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::dir::Dir;
+use crate::stat::FileType;
+
+pub use thread::start;
+
+/// Things to hear of about all entries of a directory, for those that cannot be marked themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extra {
+    /// Changed attributes: an unreadable directory in it may have become readable.
+    pub attributes: bool,
+    /// Changed content: a covered file in it may not be read, which a mark of its own needs.
+    pub content: bool,
+}
+
+/// Why an object was not marked.
+#[derive(Debug, thiserror::Error)]
+pub enum MarkError {
+    /// There is no such object, or it is of another type now.
+    #[error("the object is gone")]
+    Gone,
+    /// The kernel's limit on marks is reached.
+    #[error("the limit on marks is reached")]
+    Limit,
+    /// The system call failed.
+    #[error("the object cannot be marked")]
+    Failed(#[from] io::Error),
+}
+
+/// What a kernel's queue says. Keys are what [`Marks`] gave when it marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<'e> {
+    /// Something happened to the entry `name` of a directory.
+    Entry {
+        /// The directory.
+        dir: &'e [u8],
+        /// The name in it.
+        name: &'e [u8],
+        /// Whether the entry is or was a directory.
+        is_dir: bool,
+        /// Whether, among other things perhaps, it was taken away.
+        left: bool,
+    },
+    /// Something happened to the marked object itself.
+    Own(&'e [u8]),
+    /// The mark is no longer there.
+    Unmarked(&'e [u8]),
+    /// Events were dropped.
+    Overflow,
+    /// The file system was unmounted.
+    Unmounted,
+    /// Something that could not be understood.
+    Gap,
+}
+
+/// A kernel's way to mark objects and to tell of them.
+///
+/// There are two queues: the second tells of the entries of directories, the first of the marked entries themselves. So a
+/// storm of names in some directory cannot push out what happens to a covered file.
+pub trait Marks: Send {
+    /// Marks the directory and writes its identity to `key`.
+    fn mark_dir(&mut self, dir: &Dir, extra: Extra, key: &mut Vec<u8>) -> Result<(), MarkError>;
+
+    /// Whether the directory, which may be marked or not, has this identity.
+    fn is(&mut self, dir: &Dir, extra: Extra, key: &[u8]) -> bool;
+
+    /// Marks what has the name now and writes its identity to `key`. It is not a directory.
+    fn mark_entry(&mut self, dir: &Dir, name: &[u8], file_type: FileType, key: &mut Vec<u8>) -> Result<(), MarkError>;
+
+    /// Takes a mark off, if that can be done by identity.
+    fn unmark(&mut self, key: &[u8]);
+
+    /// What becomes readable when the queues fill.
+    fn queues(&self) -> [BorrowedFd<'_>; 2];
+
+    /// Reads what is in one of the queues, as much as fits into a buffer, and tells of it. `see` answers whether the event's
+    /// key is known; a mark that is not may be taken off. Returns how many events there were; zero if the queue is empty.
+    fn read(&mut self, queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<usize>;
+}

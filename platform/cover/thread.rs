@@ -1,0 +1,218 @@
+//! The one thread of a covering backend: events first, covering in slices between them.
+//!
+//! Promise: no event waits for more than a slice; hints leave before anything else is done, and none leaves after the
+//! subscription was dropped. It never prints, hashes or opens a file's content.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::clock::{Clock, SystemClock};
+use crate::event::{Hint, Sink, StartError, Subscription, WatchSet};
+use crate::host::MountWatch;
+
+use super::Marks;
+use super::engine::Engine;
+
+/// How long covering goes on before the queues are looked at again.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// A reading of more events than this is load: the next one waits for more to come, which costs less for each.
+const LOAD: usize = 64;
+
+/// How long that wait is.
+const GATHER: Duration = Duration::from_millis(2);
+
+#[derive(Default)]
+struct Control {
+    stop: AtomicBool,
+    rescan: AtomicBool,
+}
+
+struct Running {
+    control: Arc<Control>,
+    wake: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn wake(&self) {
+        if let Some(wake) = &self.wake {
+            // A full pipe wakes just as well.
+            let _ = rustix::io::write(wake, &[0]);
+        }
+    }
+}
+
+impl Subscription for Running {
+    fn rescan(&self) {
+        self.control.rescan.store(true, Ordering::Release);
+        self.wake();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.control.stop.store(true, Ordering::Release);
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Marks the roots, here and now, and covers the rest from a thread named after the backend.
+pub fn start<M: Marks + 'static>(
+    backend: &'static str,
+    marks: M,
+    set: WatchSet,
+    sink: Sink,
+) -> Result<Box<dyn Subscription>, StartError> {
+    let mounts = MountWatch::new(&set.roots);
+    let roots = set.roots.clone();
+    let engine = Engine::new(set, marks).map_err(|error| {
+        let paths: Vec<_> = roots.iter().map(|root| root.path().display().to_string()).collect();
+        let cause =
+            std::error::Error::source(&error).map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+        StartError::Unavailable { backend, reason: format!("{} in {}", cause, paths.join(", ")) }
+    })?;
+    let (wait, wake) = pipe().map_err(StartError::Thread)?;
+    let control = Arc::new(Control::default());
+    let mut work = Work { engine, mounts, wait, control: Arc::clone(&control), alarm: Alarm(sink), clock: SystemClock };
+    let thread = std::thread::Builder::new()
+        .name(backend.to_owned())
+        .spawn(move || {
+            if let Err(error) = work.run() {
+                let _ = (work.alarm.0)(Hint::Broken(error.to_string()));
+            }
+        })
+        .map_err(StartError::Thread)?;
+    Ok(Box::new(Running { control, wake: Some(wake), thread: Some(thread) }))
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe()?;
+    for fd in [&read, &write] {
+        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(fd, true)?;
+    }
+    Ok((read, write))
+}
+
+/// Says that the backend is broken if its thread panics: silence would look like peace.
+struct Alarm(Sink);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = (self.0)(Hint::Broken("the event thread panicked".to_owned()));
+        }
+    }
+}
+
+struct Work<M> {
+    engine: Engine<M>,
+    mounts: Option<MountWatch>,
+    wait: OwnedFd,
+    control: Arc<Control>,
+    alarm: Alarm,
+    clock: SystemClock,
+}
+
+/// What to do after hints were sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    On,
+    Stop,
+}
+
+/// What is ready to be read.
+#[derive(Default)]
+struct Ready {
+    queues: [bool; 2],
+    mounts: bool,
+}
+
+impl<M: Marks> Work<M> {
+    fn run(&mut self) -> io::Result<()> {
+        let mut loaded = false;
+        loop {
+            let deferred = self.engine.tick(self.clock.now());
+            if self.send() == Flow::Stop {
+                return Ok(());
+            }
+            let busy = self.engine.is_busy();
+            if loaded && !busy {
+                // Only the names wait; what happens to covered files themselves does not.
+                self.poll(Some(GATHER), 1)?;
+            }
+            let ready = self.poll(if busy { Some(Duration::ZERO) } else { deferred }, 2)?;
+            if self.control.stop.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            if self.control.rescan.swap(false, Ordering::AcqRel) {
+                self.engine.rescan(self.clock.now());
+            }
+            let mut events = 0;
+            for queue in [0, 1] {
+                if ready.queues[queue] {
+                    let clock = self.clock;
+                    events += self.engine.read(queue, || clock.now())?;
+                    if self.send() == Flow::Stop {
+                        return Ok(());
+                    }
+                }
+            }
+            loaded = events > LOAD;
+            if ready.mounts
+                && let Some(cause) = self.mounts.as_mut().and_then(MountWatch::changed)
+            {
+                self.engine.lose(cause);
+            }
+            let mut now = self.clock.now();
+            let end = now + SLICE;
+            while self.engine.is_busy() && now < end {
+                self.engine.step(now);
+                now = self.clock.now();
+            }
+        }
+    }
+
+    /// Waits until something can be read or the time is over. Looks at the first `queues` queues only.
+    fn poll(&mut self, timeout: Option<Duration>, queues: usize) -> io::Result<Ready> {
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let watched = self.engine.marks().queues();
+        let mut fds = vec![PollFd::new(&self.wait, PollFlags::IN)];
+        fds.extend(watched[..queues].iter().map(|queue| PollFd::from_borrowed_fd(*queue, PollFlags::IN)));
+        let mounts = self.mounts.as_ref().and_then(MountWatch::queue).filter(|_| queues == watched.len());
+        fds.extend(mounts.map(|mounts| PollFd::from_borrowed_fd(mounts, PollFlags::PRI)));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let is_ready = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        let ready = Ready { queues: [is_ready(1), queues == 2 && is_ready(2)], mounts: queues == 2 && is_ready(3) };
+        if is_ready(0) {
+            let mut bytes = [0; 64];
+            let _ = rustix::io::read(&self.wait, &mut bytes);
+        }
+        Ok(ready)
+    }
+
+    fn send(&mut self) -> Flow {
+        for hint in self.engine.take_hints() {
+            if self.control.stop.load(Ordering::Acquire) || !(self.alarm.0)(hint) {
+                return Flow::Stop;
+            }
+        }
+        Flow::On
+    }
+}

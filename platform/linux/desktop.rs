@@ -1,0 +1,6 @@
+//! How a desktop is reached.
+
+use crate::notify::Program;
+
+/// What shows notifications here.
+pub const NOTIFIER: Program = Program::NotifySend;

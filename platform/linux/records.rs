@@ -1,0 +1,351 @@
+//! What the kernel writes into a read of a fanotify or inotify descriptor, as values.
+//!
+//! Promise: any bytes at all are taken; a record that does not fit ends the iteration with [`Garbled`], once. Nothing
+//! panics, loops or reads past the buffer. Unknown kinds of information are skipped by their length.
+//! Limit: a parser only; what a record means is the backends' knowledge.
+//! Source: fanotify(7) "Reading fanotify events", inotify(7), include/uapi/linux/fanotify.h.
+
+/// The bytes are not what the kernel's headers describe: what else the buffer held is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the kernel's event buffer is garbled")]
+pub struct Garbled;
+
+const METADATA: usize = 24;
+const METADATA_VERSION: u8 = 3;
+const INFO_HEADER: usize = 4;
+const FSID: usize = 8;
+const HANDLE_HEADER: usize = 8;
+/// The type of a handle the file system could not make (`FILEID_INVALID`).
+const NO_HANDLE: i32 = 0xff;
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// One event of a fanotify group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fanotify<'b> {
+    /// What happened, several things merged.
+    pub mask: u64,
+    /// The process that did it; 0 if we may not know.
+    pub pid: i32,
+    /// A descriptor of the object, or negative.
+    pub fd: i32,
+    info: &'b [u8],
+}
+
+impl<'b> Fanotify<'b> {
+    /// The objects it names.
+    pub fn objects(&self) -> Objects<'b> {
+        Objects { rest: self.info }
+    }
+}
+
+/// The events in `buffer`, oldest first.
+pub fn fanotify(buffer: &[u8]) -> FanotifyEvents<'_> {
+    FanotifyEvents { rest: buffer }
+}
+
+/// See [`fanotify`].
+#[derive(Debug)]
+pub struct FanotifyEvents<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Iterator for FanotifyEvents<'b> {
+    type Item = Result<Fanotify<'b>, Garbled>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let event = self.take();
+        if event.is_none() {
+            self.rest = &[];
+        }
+        Some(event.ok_or(Garbled))
+    }
+}
+
+impl<'b> FanotifyEvents<'b> {
+    fn take(&mut self) -> Option<Fanotify<'b>> {
+        let length = u32_at(self.rest, 0)? as usize;
+        let metadata = usize::from(u16_at(self.rest, 6)?);
+        if self.rest.get(4) != Some(&METADATA_VERSION) || metadata < METADATA || length < metadata {
+            return None;
+        }
+        let (event, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(Fanotify {
+            mask: u64_at(event, 8)?,
+            fd: u32_at(event, 16)? as i32,
+            pid: u32_at(event, 20)? as i32,
+            info: &event[metadata..],
+        })
+    }
+}
+
+/// What an object of an event is to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The object itself.
+    Object,
+    /// The directory of the object, without a name.
+    Directory,
+    /// The directory, and the object's name in it; `.` is the directory itself.
+    Entry,
+    /// The entry a rename took away.
+    OldEntry,
+    /// The entry a rename made.
+    NewEntry,
+}
+
+/// An object an event names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Object<'b> {
+    /// What it is to the event.
+    pub part: Part,
+    /// File system id, handle length, handle type, handle: an identity to compare as a whole. `None` if the file system
+    /// could not make a handle.
+    pub key: Option<&'b [u8]>,
+    /// The name that goes with it; empty if none does.
+    pub name: &'b [u8],
+}
+
+/// See [`Fanotify::objects`].
+#[derive(Debug)]
+pub struct Objects<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Iterator for Objects<'b> {
+    type Item = Result<Object<'b>, Garbled>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.rest.is_empty() {
+            match self.take() {
+                Some(Some(object)) => return Some(Ok(object)),
+                Some(None) => {}
+                None => {
+                    self.rest = &[];
+                    return Some(Err(Garbled));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<'b> Objects<'b> {
+    /// The next record; `Some(None)` if it is of a kind that names no object.
+    fn take(&mut self) -> Option<Option<Object<'b>>> {
+        let length = usize::from(u16_at(self.rest, 2)?);
+        if length < INFO_HEADER {
+            return None;
+        }
+        let kind = self.rest[0];
+        let (record, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        let part = match kind {
+            1 => Part::Object,
+            2 => Part::Entry,
+            3 => Part::Directory,
+            10 => Part::OldEntry,
+            12 => Part::NewEntry,
+            _ => return Some(None),
+        };
+        let handle = u32_at(record, INFO_HEADER + FSID)? as usize;
+        let kind = u32_at(record, INFO_HEADER + FSID + 4)? as i32;
+        let end = (INFO_HEADER + FSID + HANDLE_HEADER).checked_add(handle)?;
+        let key = record.get(INFO_HEADER..end)?;
+        let name = match part {
+            Part::Object | Part::Directory => &[],
+            Part::Entry | Part::OldEntry | Part::NewEntry => until_nul(&record[end..]),
+        };
+        Some(Some(Object { part, key: (kind != NO_HANDLE && handle != 0).then_some(key), name }))
+    }
+}
+
+/// One event of an inotify instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inotify<'b> {
+    /// The watch, as the kernel numbers it; -1 for an overflow.
+    pub watch: i32,
+    /// What happened.
+    pub mask: u32,
+    /// The name in the watched directory; empty if the watched object itself is meant.
+    pub name: &'b [u8],
+}
+
+/// The events in `buffer`, oldest first.
+pub fn inotify(buffer: &[u8]) -> InotifyEvents<'_> {
+    InotifyEvents { rest: buffer }
+}
+
+/// See [`inotify`].
+#[derive(Debug)]
+pub struct InotifyEvents<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Iterator for InotifyEvents<'b> {
+    type Item = Result<Inotify<'b>, Garbled>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let event = self.take();
+        if event.is_none() {
+            self.rest = &[];
+        }
+        Some(event.ok_or(Garbled))
+    }
+}
+
+impl<'b> InotifyEvents<'b> {
+    fn take(&mut self) -> Option<Inotify<'b>> {
+        let length = 16usize.checked_add(u32_at(self.rest, 12)? as usize)?;
+        let (event, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(Inotify { watch: u32_at(event, 0)? as i32, mask: u32_at(event, 4)?, name: until_nul(&event[16..]) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use proptest::prelude::*;
+
+    /// An information record: kind, file system id 1..=8, a handle of type 1, and a name padded to four bytes.
+    fn info(kind: u8, handle: &[u8], name: Option<&[u8]>) -> Vec<u8> {
+        let mut body = vec![1, 2, 3, 4, 5, 6, 7, 8];
+        body.extend_from_slice(&(handle.len() as u32).to_ne_bytes());
+        body.extend_from_slice(&1i32.to_ne_bytes());
+        body.extend_from_slice(handle);
+        if let Some(name) = name {
+            body.extend_from_slice(name);
+            body.push(0);
+        }
+        body.resize(body.len().next_multiple_of(4), 0);
+        let mut record = vec![kind, 0];
+        record.extend_from_slice(&((body.len() + 4) as u16).to_ne_bytes());
+        record.extend_from_slice(&body);
+        record
+    }
+
+    fn event(mask: u64, infos: &[Vec<u8>]) -> Vec<u8> {
+        let infos = infos.concat();
+        let mut bytes = ((METADATA + infos.len()) as u32).to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&[METADATA_VERSION, 0]);
+        bytes.extend_from_slice(&(METADATA as u16).to_ne_bytes());
+        bytes.extend_from_slice(&mask.to_ne_bytes());
+        bytes.extend_from_slice(&(-1i32).to_ne_bytes());
+        bytes.extend_from_slice(&7i32.to_ne_bytes());
+        bytes.extend_from_slice(&infos);
+        bytes
+    }
+
+    #[test]
+    fn an_entry_has_its_directorys_key_and_its_name() {
+        let bytes = event(0x100, &[info(2, b"handle!!", Some(b".env"))]);
+        let events: Vec<_> = fanotify(&bytes).map(|event| event.expect("well formed")).collect();
+        assert_eq!(events.len(), 1);
+        assert_eq!((events[0].mask, events[0].pid, events[0].fd), (0x100, 7, -1));
+        let objects: Vec<_> = events[0].objects().map(|object| object.expect("well formed")).collect();
+        assert_eq!(objects.len(), 1);
+        assert_eq!(objects[0].part, Part::Entry);
+        assert_eq!(objects[0].name, b".env");
+        let key = objects[0].key.expect("a handle");
+        assert_eq!(&key[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(&key[16..], b"handle!!");
+    }
+
+    #[test]
+    fn unknown_information_is_skipped_and_both_sides_of_a_rename_are_told_apart() {
+        let unknown = vec![99, 0, 8, 0, 1, 2, 3, 4];
+        let bytes = event(1, &[unknown, info(10, b"12345678", Some(b"a")), info(12, b"12345678", Some(b"b"))]);
+        let event = fanotify(&bytes).next().expect("an event").expect("well formed");
+        let names: Vec<_> =
+            event.objects().map(|object| object.expect("well formed")).map(|o| (o.part, o.name)).collect();
+        assert_eq!(names, [(Part::OldEntry, &b"a"[..]), (Part::NewEntry, &b"b"[..])]);
+    }
+
+    #[test]
+    fn an_object_without_a_handle_has_no_key() {
+        let mut record = info(1, b"", None);
+        record[16..20].copy_from_slice(&NO_HANDLE.to_ne_bytes());
+        let bytes = event(1, &[record]);
+        let event = fanotify(&bytes).next().expect("an event").expect("well formed");
+        assert_eq!(event.objects().next().expect("an object").expect("well formed").key, None);
+    }
+
+    #[test]
+    fn a_cut_event_is_garbled_once_and_ends_the_buffer() {
+        let whole = event(1, &[info(1, b"12345678", None)]);
+        let mut bytes = whole.clone();
+        bytes.extend_from_slice(&whole[..whole.len() - 1]);
+        let seen: Vec<_> = fanotify(&bytes).map(|event| event.is_ok()).collect();
+        assert_eq!(seen, [true, false]);
+    }
+
+    #[test]
+    fn a_length_of_zero_does_not_loop() {
+        let mut bytes = event(1, &[info(1, b"12345678", None)]);
+        bytes[..4].copy_from_slice(&0u32.to_ne_bytes());
+        assert_eq!(fanotify(&bytes).collect::<Vec<_>>(), [Err(Garbled)]);
+        let mut bytes = event(1, &[info(1, b"12345678", None)]);
+        bytes[METADATA + 2..METADATA + 4].copy_from_slice(&0u16.to_ne_bytes());
+        let event = fanotify(&bytes).next().expect("an event").expect("well formed");
+        assert_eq!(event.objects().collect::<Vec<_>>(), [Err(Garbled)]);
+    }
+
+    #[test]
+    fn an_inotify_name_ends_at_its_padding() {
+        let mut bytes = 3i32.to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&0x100u32.to_ne_bytes());
+        bytes.extend_from_slice(&0u32.to_ne_bytes());
+        bytes.extend_from_slice(&16u32.to_ne_bytes());
+        bytes.extend_from_slice(b"\xff.env\0\0\0\0\0\0\0\0\0\0\0");
+        let cut = &bytes[..bytes.len() - 1];
+        let seen = inotify(&bytes).next().expect("an event").expect("well formed");
+        assert_eq!(seen, Inotify { watch: 3, mask: 0x100, name: b"\xff.env" });
+        assert_eq!(inotify(cut).collect::<Vec<_>>(), [Err(Garbled)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+            for event in fanotify(&bytes).flatten() {
+                prop_assert!(event.objects().count() <= bytes.len());
+            }
+            prop_assert!(inotify(&bytes).count() <= bytes.len() / 16 + 1);
+        }
+
+        #[test]
+        fn any_damage_to_real_events_is_taken(at in 0usize..200, byte in any::<u8>(), cut in 0usize..200) {
+            let mut bytes = [event(1, &[info(1, b"12345678", None)]), event(2, &[info(2, b"1234", Some(b"name"))])].concat();
+            let length = bytes.len();
+            bytes[at % length] = byte;
+            bytes.truncate(length - cut % length);
+            for event in fanotify(&bytes).flatten() {
+                for object in event.objects().flatten() {
+                    prop_assert!(object.name.len() < bytes.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! System calls of Linux that no safe wrapper crate has: the only unsafe code on Linux.
+
+pub(crate) mod fanotify;
+pub(crate) mod identity;

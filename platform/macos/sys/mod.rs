@@ -1,0 +1,5 @@
+//! System calls that rustix does not have.
+
+pub(crate) mod flags;
+pub(crate) mod identity;
+pub(crate) mod process;

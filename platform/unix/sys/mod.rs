@@ -1,0 +1,3 @@
+//! System calls without a safe wrapper elsewhere.
+
+pub(crate) mod disposition;

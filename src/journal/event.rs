@@ -1,0 +1,306 @@
+//! What an entry says.
+//!
+//! Promise: no event holds content; paths, names, digests and numbers only. Paths are stored names, made by
+//! [`crate::roots::Roots::stored`]. A field this version does not know is left out when an entry is read; an event it does
+//! not know is an error, since the accepted state may hang on it.
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{Record, from_octal, octal};
+use crate::baseline::ChangeKind;
+use crate::digest::Digest;
+use crate::rules::{Mode, Rule};
+
+/// Why a path is put back: the outcome its change has if that succeeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RestoreOutcome {
+    /// The person refused the change.
+    Rejected,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The path was contested.
+    AutoRestored,
+    /// The watch ended before an answer.
+    RestoredAtExit,
+    /// An earlier session did not end properly.
+    Recovered,
+}
+
+/// What a session protects, as far as options decide it: recovery after a crash needs the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Options {
+    /// Dependencies are frozen.
+    pub lock_deps: bool,
+    /// Globs of the allowed area; none means no scope.
+    pub allow_only: Vec<String>,
+    /// Rejections that make a path contested; zero: never.
+    pub contest_limit: u32,
+    /// Largest protected file in bytes.
+    pub max_file_bytes: u64,
+}
+
+/// Who changed a path, as far as the backend knew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Writer {
+    /// Its process.
+    pub pid: u32,
+    /// The program, a stored name.
+    pub exe: Option<String>,
+    /// The name it gave itself.
+    pub argv0: Option<String>,
+    /// Names of the processes above it, nearest first.
+    #[serde(default)]
+    pub ancestors: Vec<String>,
+    /// `certain`, `likely` or `unknown`.
+    pub certainty: String,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A session began.
+    Session {
+        /// `watch`, `run`, `recover`.
+        command: String,
+        /// Its process.
+        pid: u32,
+        /// The root's path.
+        root: String,
+        /// The folders outside the root that hold control files.
+        outer_roots: Vec<String>,
+        /// What options protect.
+        options: Options,
+        /// Digest of `.cage.yaml`; `None` if there is none.
+        rules: Option<Digest>,
+        /// The backend's name.
+        backend: String,
+    },
+    /// A protected path's state when the session began.
+    Baseline {
+        /// Which path.
+        path: String,
+        /// The rule that names its changes.
+        rule: Rule,
+        /// What a change leads to.
+        mode: Mode,
+        /// Its state.
+        snapshot: Record,
+    },
+    /// A directory above protected paths, for making it again.
+    Directory {
+        /// Which directory; empty for the root itself.
+        path: String,
+        /// Permission bits.
+        #[serde(serialize_with = "octal", deserialize_with = "from_octal")]
+        mode: u32,
+        /// Owner.
+        uid: u32,
+        /// Group.
+        gid: u32,
+    },
+    /// The baseline is complete and its objects are durable: from here on this session's state is the accepted one.
+    Sealed {
+        /// How many paths it has.
+        files: u64,
+    },
+    /// The person kept a change; the baseline moves.
+    Accepted {
+        /// Which path.
+        path: String,
+        /// The rule that named the change.
+        rule: Rule,
+        /// What kind of change it was.
+        kind: ChangeKind,
+        /// The accepted state.
+        snapshot: Record,
+    },
+    /// A change of a path in report mode was kept; the baseline moves.
+    Kept {
+        /// Which path.
+        path: String,
+        /// The rule that named the change.
+        rule: Rule,
+        /// What kind of change it was.
+        kind: ChangeKind,
+        /// The state kept.
+        snapshot: Record,
+    },
+    /// A path is about to be put back. Durable before anything is touched.
+    Restoring {
+        /// Which path.
+        path: String,
+        /// The name beside it that holds the accepted content meanwhile; `None` if none is needed.
+        temporary: Option<String>,
+        /// Where the rejected content goes; `None` if nothing is there.
+        quarantine: Option<String>,
+        /// Why.
+        outcome: RestoreOutcome,
+    },
+    /// A path was put back and read again.
+    Restored {
+        /// Which path.
+        path: String,
+        /// The rule that named the change.
+        rule: Rule,
+        /// What kind of change was undone.
+        kind: ChangeKind,
+        /// Why.
+        outcome: RestoreOutcome,
+        /// Digest of what was undone; `None` if nothing was there.
+        sha256_after: Option<Digest>,
+        /// What was quarantined.
+        quarantine: Vec<String>,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// A path could not be put back; nothing was left beside it.
+    RestoreFailed {
+        /// Which path.
+        path: String,
+        /// The system's error number, if it gave one.
+        errno: Option<i32>,
+        /// What failed.
+        reason: String,
+    },
+    /// A change was gone again before it could be decided.
+    Transient {
+        /// Which path.
+        path: String,
+        /// The rule that names it.
+        rule: Rule,
+        /// What kind of change it was, as far as it was seen.
+        kind: ChangeKind,
+        /// Digest of what was there, if it could be read in time.
+        sha256: Option<Digest>,
+        /// Who did it.
+        writer: Option<Writer>,
+    },
+    /// A protected file has more names than before.
+    Linked {
+        /// Which path.
+        path: String,
+        /// The rule that names it.
+        rule: Rule,
+        /// How many names its file has now.
+        links: u64,
+    },
+    /// The backend could not say what changed, so everything was compared.
+    Lost {
+        /// Why.
+        cause: String,
+    },
+    /// A path is restored without asking from now on.
+    Contested {
+        /// Which path.
+        path: String,
+    },
+    /// The state an earlier session had accepted is restored.
+    Recovered {
+        /// That session.
+        from_session: String,
+        /// Paths put back.
+        restored: Vec<String>,
+        /// Paths in report mode that were left as they are.
+        kept: Vec<String>,
+    },
+    /// What changed in the protected set while nobody watched.
+    Changed {
+        /// Those paths.
+        paths: Vec<String>,
+    },
+    /// The session ended properly.
+    Ended {
+        /// The signal that ended it.
+        signal: Option<String>,
+        /// Its exit code.
+        exit_code: u8,
+    },
+}
+
+impl Event {
+    /// Every event's name.
+    pub const NAMES: [&'static str; 16] = [
+        "session",
+        "baseline",
+        "directory",
+        "sealed",
+        "accepted",
+        "kept",
+        "restoring",
+        "restored",
+        "restore_failed",
+        "transient",
+        "linked",
+        "lost",
+        "contested",
+        "recovered",
+        "changed",
+        "ended",
+    ];
+
+    /// The name in the journal.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Event::Session { .. } => "session",
+            Event::Baseline { .. } => "baseline",
+            Event::Directory { .. } => "directory",
+            Event::Sealed { .. } => "sealed",
+            Event::Accepted { .. } => "accepted",
+            Event::Kept { .. } => "kept",
+            Event::Restoring { .. } => "restoring",
+            Event::Restored { .. } => "restored",
+            Event::RestoreFailed { .. } => "restore_failed",
+            Event::Transient { .. } => "transient",
+            Event::Linked { .. } => "linked",
+            Event::Lost { .. } => "lost",
+            Event::Contested { .. } => "contested",
+            Event::Recovered { .. } => "recovered",
+            Event::Changed { .. } => "changed",
+            Event::Ended { .. } => "ended",
+        }
+    }
+}
+
+/// The paths in portions that each fit in one entry, for events that list paths: hundreds of thousands would not.
+pub fn portions(paths: &[String]) -> impl Iterator<Item = &[String]> {
+    // A character takes at most six bytes for each of its own in JSON: `\u001b`.
+    const LARGEST: usize = super::line::MAX_LINE_BYTES / 8;
+    let mut rest = paths;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fitting = rest.iter().take_while(|path| {
+            bytes += path.len() + 3;
+            bytes <= LARGEST
+        });
+        let count = fitting.count().max(1).min(rest.len());
+        let (portion, left) = rest.split_at(count);
+        rest = left;
+        (!portion.is_empty()).then_some(portion)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portions_are_all_paths_in_order_and_each_fits() {
+        let paths: Vec<String> = (0..40_000).map(|number| format!("some/where/deep/{number}")).collect();
+        let portions: Vec<&[String]> = portions(&paths).collect();
+        assert_eq!(portions.concat(), paths);
+        assert!(portions.len() > 1, "one portion holds everything");
+        for portion in portions {
+            assert!(portion.iter().map(|path| path.len() + 3).sum::<usize>() <= crate::journal::MAX_LINE_BYTES / 8);
+        }
+        assert_eq!(super::portions(&[]).count(), 0);
+    }
+
+    #[test]
+    fn a_path_too_long_for_any_portion_does_not_stop_the_others() {
+        let paths = ["a".to_owned(), "b".repeat(1 << 20), "c".to_owned()];
+        assert_eq!(portions(&paths).collect::<Vec<_>>().concat(), paths);
+    }
+}

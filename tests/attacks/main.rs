@@ -1,0 +1,3 @@
+//! Attacks on what the tool promises, one file a promise.
+
+mod restore;

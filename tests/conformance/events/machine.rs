@@ -1,0 +1,99 @@
+//! What this machine offers: backends that work, file systems that can be mounted.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Whether a thing is there. Panics if it is expected and is not.
+pub fn present(thing: &str, there: bool) -> bool {
+    let expected = std::env::var("KEEP_EXPECT").is_ok_and(|list| list.split(',').any(|name| name == thing));
+    assert!(there || !expected, "{thing} is expected here and missing");
+    if !there {
+        println!("pass over {thing}: not here");
+    }
+    there
+}
+
+/// The backends that work.
+pub fn backends() -> Vec<&'static str> {
+    let works = |source: &Box<dyn platform::event::EventSource>| match source.probe() {
+        Ok(()) => present(source.name(), true),
+        Err(error) => {
+            println!("{error}");
+            present(source.name(), false)
+        }
+    };
+    platform::backends().iter().filter(|source| works(source)).map(|source| source.name()).collect()
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+pub fn open_to_all(path: &Path) {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("our own directory");
+}
+
+/// The type of the file system a path lies on.
+pub fn type_of(path: &Path) -> String {
+    let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts = table.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        Some((fields.next()?, fields.next()?))
+    });
+    let best = mounts.filter(|(point, _)| path.starts_with(point)).max_by_key(|(point, _)| point.len());
+    best.map_or("disk", |(_, kind)| kind).to_owned()
+}
+
+/// A file system of our own; unmounted when dropped.
+pub struct Mounted {
+    point: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        run(Command::new("umount").arg("-l").arg(&self.point));
+    }
+}
+
+fn run(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+impl Mounted {
+    pub fn path(&self) -> &Path {
+        &self.point
+    }
+
+    /// A file system of this type in a file.
+    pub fn image(kind: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (image, point) = (dir.path().join("image"), dir.path().join("mounted"));
+        fs::create_dir(&point).expect("a mount point");
+        let make = || {
+            let file = fs::File::create(&image).expect("an image");
+            file.set_len(512 * 1024 * 1024).expect("a sparse file");
+            is_root()
+                && run(Command::new(format!("mkfs.{kind}")).arg(&image))
+                && run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&point))
+        };
+        present(kind, make()).then(|| Self { point, _dir: dir })
+    }
+
+    /// An overlay over a tmpfs, with directories in its lower layer.
+    pub fn overlay() -> Option<Self> {
+        let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        let [lower, upper, work, point] = ["lower", "upper", "work", "mounted"].map(|name| dir.path().join(name));
+        for dir in [&lower, &upper, &work, &point] {
+            fs::create_dir(dir).expect("a directory");
+        }
+        fs::create_dir_all(lower.join("old/deep")).expect("a lower directory");
+        fs::write(lower.join("old/deep/.env"), "lower").expect("a lower file");
+        let options = format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+        let mount =
+            || is_root() && run(Command::new("mount").args(["-t", "overlay", "overlay", "-o", &options]).arg(&point));
+        present("overlay", mount()).then(|| Self { point, _dir: dir })
+    }
+}
