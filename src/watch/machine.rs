@@ -93,6 +93,8 @@ pub enum Input {
         question: u64,
         /// [`Question::version`] of what was on screen.
         version: u64,
+        /// Members that cannot be accepted now (content not read, not stored): they stay open.
+        held: BTreeSet<Place>,
     },
     /// A restore asked for by [`Effect::Restore`] was done and proven.
     Restored(Place),
@@ -223,6 +225,21 @@ struct History {
     deadline: Option<Moment>,
 }
 
+/// A refused change that could not be put back so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Unrestored<'m> {
+    /// The path.
+    pub place: &'m Place,
+    /// Its rule and mode.
+    pub class: Class,
+    /// The change, as last seen.
+    pub change: &'m Change,
+    /// When it was first seen.
+    pub detected: Moment,
+    /// How many tries failed.
+    pub failures: u32,
+}
+
 /// The state of all decisions.
 #[derive(Debug)]
 pub struct Machine {
@@ -261,7 +278,9 @@ impl Machine {
             Input::Looked { place, class, change, detected } => {
                 self.looked(place, class, change, detected.min(now), now, &mut effects);
             }
-            Input::Answer { answer, question, version } => self.answered(answer, question, version, &mut effects),
+            Input::Answer { answer, question, version, held } => {
+                self.answered(answer, question, version, &held, &mut effects);
+            }
             Input::Restored(place) => {
                 self.refused.remove(&place);
             }
@@ -278,6 +297,11 @@ impl Machine {
             Input::Stop => self.stop(&mut effects),
         }
         effects
+    }
+
+    /// Puts back a place whose decision could not be carried out, so that the next look at it asks again.
+    pub fn forget(&mut self, place: &Place) {
+        self.refused.remove(place);
     }
 
     /// The question to show: the oldest.
@@ -297,14 +321,33 @@ impl Machine {
         self.histories.iter().filter(|(_, history)| history.contested).map(|(place, _)| place)
     }
 
-    /// The paths that could not be put back so far.
-    pub fn unrestored(&self) -> impl Iterator<Item = &Place> {
-        self.refused.iter().filter(|(_, refused)| refused.failures > 0).map(|(place, _)| place)
+    /// The refused changes that could not be put back so far.
+    pub fn unrestored(&self) -> impl Iterator<Item = Unrestored<'_>> {
+        self.refused.iter().filter(|(_, refused)| refused.failures > 0).map(|(place, refused)| Unrestored {
+            place,
+            class: refused.class,
+            change: &refused.change,
+            detected: refused.detected,
+            failures: refused.failures,
+        })
+    }
+
+    /// The change of a path that is not settled, as last seen.
+    pub fn last_seen(&self, place: &Place) -> Option<&Change> {
+        let pending = self.pending.get(place).map(|pending| &pending.change);
+        let refused = || self.refused.get(place).map(|refused| &refused.change);
+        pending.or_else(refused).or_else(|| self.reported.get(place).map(|reported| &reported.change))
     }
 
     /// Whether the path waits for an answer or for its restore.
     pub fn is_open(&self, place: &Place) -> bool {
         self.pending.contains_key(place) || self.refused.contains_key(place) || self.reported.contains_key(place)
+    }
+
+    /// The paths at and below the directory that are not settled.
+    pub fn open_below<'m>(&'m self, dir: &'m Place) -> impl Iterator<Item = &'m Place> {
+        let all = self.pending.keys().chain(self.refused.keys()).chain(self.reported.keys());
+        all.filter(|place| place.root == dir.root && place.path.is_below(&dir.path))
     }
 
     /// Every path that is not settled.
@@ -413,7 +456,7 @@ impl Machine {
         }
     }
 
-    fn answered(&mut self, answer: Answer, question: u64, version: u64, effects: &mut Vec<Effect>) {
+    fn answered(&mut self, answer: Answer, question: u64, version: u64, held: &BTreeSet<Place>, effects: &mut Vec<Effect>) {
         let Some(order) = self.groups.iter().find(|(_, group)| group.id == question).map(|(order, _)| *order) else {
             return;
         };
@@ -428,7 +471,7 @@ impl Machine {
             }
             Answer::Accept => {
                 for place in shown {
-                    if self.pending[&place].changed <= version {
+                    if self.pending[&place].changed <= version && !held.contains(&place) {
                         let Pending { class, change, detected, .. } =
                             self.take_pending(&place).expect("it is a member");
                         effects.push(Effect::Accept { place, class, change, detected });

@@ -47,7 +47,7 @@ impl Run {
     /// Answers what is on screen.
     fn answer(&mut self, answer: Answer, millis: u64) -> Vec<Effect> {
         let (question, version) = self.on_screen();
-        self.0.step(Input::Answer { answer, question, version }, at(millis))
+        self.0.step(Input::Answer { answer, question, version, held: Default::default() }, at(millis))
     }
 
     fn on_screen(&self) -> (u64, u64) {
@@ -127,7 +127,7 @@ fn accept_counts_only_for_what_was_on_screen() {
     run.write(".env", "one", 0);
     let (question, version) = run.on_screen();
     run.write(".env", "two", 500);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version }, at(501));
+    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
     assert_eq!(outcomes(&effects), []);
     assert_eq!(run.0.question().expect("still open").deadline, at(20_000));
     assert_eq!(outcomes(&run.answer(Answer::Accept, 900)), [(".env".into(), Outcome::Accepted)]);
@@ -142,7 +142,7 @@ fn accept_is_bound_to_the_bits() {
     let mut other = change("one");
     other.after.mode = 0o777;
     run.looked(".env", SECRET, Some(other), 500);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version }, at(501));
+    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
     assert_eq!(outcomes(&effects), []);
 }
 
@@ -154,7 +154,7 @@ fn an_answer_to_an_older_question_does_nothing() {
     run.tick(20_000);
     run.restored(".env");
     run.write(".env", "one", 21_000);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version }, at(21_400));
+    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(21_400));
     assert_eq!(outcomes(&effects), []);
 }
 
@@ -189,7 +189,7 @@ fn a_member_that_joined_unseen_is_not_decided() {
     let (question, version) = run.on_screen();
     run.write("b/.env", "2", 10);
     for answer in [Answer::Accept, Answer::Reject] {
-        let effects = run.0.step(Input::Answer { answer, question, version }, at(400));
+        let effects = run.0.step(Input::Answer { answer, question, version, held: Default::default() }, at(400));
         assert!(outcomes(&effects).iter().all(|(path, _)| path == "a/.env"), "{effects:?}");
     }
     assert_eq!(run.shown(), ["b/.env"]);

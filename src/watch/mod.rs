@@ -1,7 +1,21 @@
 //! The watch: from a hint to a decision, and from a decision to the file.
 
+mod acting;
+mod asking;
+pub mod console;
+mod ending;
+pub mod lines;
+mod looking;
 pub mod machine;
 mod question;
+pub mod recovery;
+pub mod report;
+pub mod session;
+mod start;
+pub mod survey;
+pub mod sweep;
+mod sweeping;
+pub mod tally;
 
 #[cfg(test)]
 mod machine_tests;

@@ -1,0 +1,228 @@
+//! The command line. The doc of each argument is its help text.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Guards a developer's files against coding agents on the same machine.
+#[derive(Debug, Parser)]
+#[command(name = "keep", version, propagate_version = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Colour in what people read.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 nothing was restored, 1 the command itself broke, 2 could not start, 3 something was restored.\n\
+                          All of them: docs/exit-codes.md";
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Watch the repository around the current directory and ask about every change of a protected file.
+    #[command(after_help = "Example: keep watch --lock-deps --allow-only 'src/**'\n\n\
+        Start it in a terminal of its own before the agent: what was changed earlier is part of the baseline.")]
+    Watch(WatchArgs),
+    /// Show the journal: what changed, what was decided.
+    #[command(after_help = "Example: keep log --verify")]
+    Log(LogArgs),
+    /// List, show and put back rejected content.
+    #[command(after_help = "Example: keep quarantine show 20261130T094107-0001")]
+    Quarantine(QuarantineArgs),
+    /// Do now what the next start would do after a crash: restore the last accepted state.
+    #[command(after_help = "Example: keep recover")]
+    Recover(RecoverArgs),
+    /// Say what this machine offers, each proven by a live probe, and what would raise it.
+    #[command(after_help = "Example: keep doctor --json")]
+    Doctor(DoctorArgs),
+    /// Print shell completions.
+    #[command(after_help = "Example: keep completions bash > ~/.local/share/bash-completion/completions/keep")]
+    Completions(CompletionsArgs),
+    /// Print the manual page of keep, or of one of its commands.
+    #[command(after_help = "Example: keep man watch | man -l -")]
+    Man(ManArgs),
+}
+
+/// Options of `keep watch`.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// A directory in the tree to watch; the current one if left out.
+    pub path: Option<PathBuf>,
+
+    /// Seconds before an unanswered change is restored.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub decision_timeout: u32,
+
+    /// Polling interval, and interval of the verifying sweep with an event backend.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..=3_600_000))]
+    pub watch_interval_ms: u32,
+
+    /// Largest protected file; a larger one refuses the start.
+    #[arg(long, value_name = "N", default_value_t = 5 * 1024 * 1024)]
+    pub max_file_bytes: u64,
+
+    /// No desktop notifications; the bell and the question still alert.
+    #[arg(long)]
+    pub no_notify: bool,
+
+    /// Freeze dependencies: ask about lockfiles and dependency manifests like any protected file.
+    #[arg(long)]
+    pub lock_deps: bool,
+
+    /// Scope: ask about every change git would track outside this glob (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    pub allow_only: Vec<String>,
+
+    /// Print the report as JSON on standard output when the watch ends.
+    #[arg(long)]
+    pub json: bool,
+
+    /// How to learn of changes: the strongest that works here, or the one named.
+    #[arg(long, value_name = "X", default_value = "auto")]
+    pub backend: BackendChoice,
+}
+
+/// A backend by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackendChoice {
+    /// The strongest that works here.
+    Auto,
+    /// Linux 5.13 and later.
+    Fanotify,
+    /// Linux.
+    Inotify,
+    /// macOS.
+    Fsevents,
+    /// Everywhere.
+    Poll,
+}
+
+impl BackendChoice {
+    /// The backend's own name; `None` for `auto`.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            BackendChoice::Auto => None,
+            BackendChoice::Fanotify => Some("fanotify"),
+            BackendChoice::Inotify => Some("inotify"),
+            BackendChoice::Fsevents => Some("fsevents"),
+            BackendChoice::Poll => Some("poll"),
+        }
+    }
+}
+
+/// Options of `keep log`.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// A directory in the tree; the current one if left out.
+    pub path: Option<PathBuf>,
+
+    /// Check the hash chain of the whole journal, and say where it breaks.
+    #[arg(long)]
+    pub verify: bool,
+
+    /// Only entries of this session.
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// One JSON object a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `keep quarantine`.
+#[derive(Debug, Args)]
+pub struct QuarantineArgs {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub command: QuarantineCommand,
+}
+
+/// What can be done with the quarantine.
+#[derive(Debug, Subcommand)]
+pub enum QuarantineCommand {
+    /// List what is kept, newest last.
+    List {
+        /// A directory in the tree; the current one if left out.
+        path: Option<PathBuf>,
+        /// One JSON object with all of it.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what is known of one thing that was rejected; with --content, print its bytes.
+    Show {
+        /// Its id, as `list` gives it.
+        id: String,
+        /// A directory in the tree; the current one if left out.
+        #[arg(long, value_name = "DIR")]
+        path: Option<PathBuf>,
+        /// Print the rejected bytes themselves on standard output.
+        #[arg(long)]
+        content: bool,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put rejected content back, at its old place or at --to.
+    Restore {
+        /// Its id, as `list` gives it.
+        id: String,
+        /// A directory in the tree; the current one if left out.
+        #[arg(long, value_name = "DIR")]
+        path: Option<PathBuf>,
+        /// Where to put it, relative to the top of the tree.
+        #[arg(long, value_name = "PATH")]
+        to: Option<PathBuf>,
+        /// Replace what is there.
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// Options of `keep recover`.
+#[derive(Debug, Args)]
+pub struct RecoverArgs {
+    /// A directory in the tree; the current one if left out.
+    pub path: Option<PathBuf>,
+
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `keep doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `keep completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+/// Options of `keep man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// A command; without one, the page of `keep` itself.
+    pub command: Option<OsString>,
+}

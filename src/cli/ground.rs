@@ -1,0 +1,146 @@
+//! Where a command works: the tree, who we are there, and the state folder that belongs to it.
+//!
+//! Promise: a process started as root for somebody else is that somebody before anything in the tree is read; the
+//! directory's owner is all that is looked at before. Limit: the directory itself is opened by the path the person gave.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use platform::environment::Environment;
+use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
+use platform::{Dir, Root, ambient, privilege};
+
+use crate::git::{self, GitError, Repository, Sources};
+use crate::state::{StateError, StateFolder};
+use crate::text::escaped;
+
+use super::exit::{Refusal, RefusalCode, causes};
+
+/// The tree and what belongs to it.
+pub struct Ground {
+    /// The repository, if the tree is one.
+    pub repository: Option<Repository>,
+    /// The open tree.
+    pub tree: Arc<Root>,
+    /// The folder that holds the state of all roots.
+    pub state_top: PathBuf,
+    /// Whose files state is made of: the user we run as.
+    pub owner: u32,
+    /// Where git's own settings lie.
+    pub sources: Sources,
+}
+
+impl Ground {
+    /// Finds the tree around `path`, or around the working directory.
+    pub fn find(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
+        let start = path.map_or_else(|| environment.directory.clone(), |path| environment.directory.join(path));
+        let owner = Dir::open_ambient(&start)
+            .and_then(|dir| dir.own_stat())
+            .map_err(|error| no_root(&start, &causes(&error)))?
+            .uid;
+        let user = give_up_root(owner, environment)?;
+        privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
+        let repository = git::discover(&start).map_err(|error| not_found(&start, &error))?;
+        let top = match &repository {
+            Some(repository) => repository.top.clone(),
+            None => ambient::resolve(&start).map_err(|error| no_root(&start, &causes(&error)))?,
+        };
+        let tree = Root::open(&top).map_err(|error| no_root(&top, &causes(&error)))?;
+        let home = home(user, environment);
+        let state_top = state_dir(
+            LAYOUT,
+            state_dir::Environment {
+                keep_state_dir: environment.bytes("KEEP_STATE_DIR"),
+                xdg_state_home: environment.bytes("XDG_STATE_HOME"),
+                home: home.as_deref().map(Path::as_os_str),
+            },
+        )
+        .map_err(|error| no_state(&error))?;
+        let sources = Sources {
+            home,
+            xdg_config_home: environment.absolute("XDG_CONFIG_HOME").map(Path::to_path_buf),
+            global: environment.absolute("GIT_CONFIG_GLOBAL").map(Path::to_path_buf),
+            system: vec![PathBuf::from("/etc/gitconfig")],
+        };
+        Ok(Self { repository, tree: Arc::new(tree), state_top, owner: user.unwrap_or(environment.euid), sources })
+    }
+
+    /// The tree's path, for people.
+    pub fn shown(&self) -> String {
+        escaped(self.tree.path().as_os_str().as_bytes())
+    }
+
+    /// Opens the state folder of this tree, and makes it if there is none.
+    pub fn state(&self) -> Result<StateFolder, Refusal> {
+        StateFolder::open(&self.state_top, self.owner, self.tree.path(), self.tree.id()).map_err(|error| bad_state(&error))
+    }
+
+    /// The state folder of this tree, if there is one.
+    pub fn existing_state(&self) -> Result<Option<StateFolder>, Refusal> {
+        StateFolder::existing(&self.state_top, self.owner, self.tree.path(), self.tree.id()).map_err(|error| bad_state(&error))
+    }
+}
+
+/// Becomes the user root works for. `None` if we are not root, or root works for itself.
+fn give_up_root(owner: u32, environment: &Environment) -> Result<Option<u32>, Refusal> {
+    if !privilege::is_root() {
+        return Ok(None);
+    }
+    let (uid, gid) = (environment.text("SUDO_UID"), environment.text("SUDO_GID"));
+    let sudo = uid.as_deref().zip(gid.as_deref());
+    let main_group = |uid: u32| privilege::user(uid).ok().flatten().map(|user| user.gid);
+    match privilege::invoker(sudo, owner, main_group) {
+        Some((uid, gid)) => {
+            privilege::drop_to(uid, gid).map_err(|error| no_privilege(&causes(&error)))?;
+            Ok(Some(uid))
+        }
+        None if owner == 0 => Ok(None),
+        None => Err(no_privilege("the owner of the tree is not in the user database")),
+    }
+}
+
+/// The home of the user we are now: `HOME`, unless that is still root's.
+fn home(user: Option<u32>, environment: &Environment) -> Option<PathBuf> {
+    let named = environment.absolute("HOME").map(Path::to_path_buf);
+    let Some(uid) = user else { return named };
+    let is_own = |home: &PathBuf| Dir::open_ambient(home).and_then(|dir| dir.own_stat()).is_ok_and(|stat| stat.uid == uid);
+    named.filter(is_own).or_else(|| privilege::home_of(uid).ok().flatten())
+}
+
+fn no_root(path: &Path, reason: &str) -> Refusal {
+    Refusal::new(
+        RefusalCode::Root,
+        format!("{}: {reason}", escaped(path.as_os_str().as_bytes())),
+        "name a directory you can read, or start in one: keep watch PATH",
+    )
+}
+
+fn not_found(start: &Path, error: &GitError) -> Refusal {
+    let hint = match error {
+        GitError::Bare { .. } | GitError::InsideGitDir { .. } => "start in a working tree, or name one: keep watch PATH",
+        GitError::Broken { .. } => "mend or remove the .git there, or name another directory",
+        _ => "name a directory you can read: keep watch PATH",
+    };
+    Refusal::new(RefusalCode::Root, format!("{}: {}", escaped(start.as_os_str().as_bytes()), causes(error)), hint)
+}
+
+fn no_privilege(reason: &str) -> Refusal {
+    Refusal::new(
+        RefusalCode::Privilege,
+        format!("root could not be given up: {reason}"),
+        "start it as the user the tree belongs to",
+    )
+}
+
+fn no_state(error: &StateDirError) -> Refusal {
+    Refusal::new(RefusalCode::Journal, causes(error), "set HOME, or KEEP_STATE_DIR to an absolute path")
+}
+
+fn bad_state(error: &StateError) -> Refusal {
+    Refusal::new(
+        RefusalCode::Journal,
+        causes(error),
+        "the state folder must be a directory of your own that nobody else can write; KEEP_STATE_DIR chooses another place",
+    )
+}

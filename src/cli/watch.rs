@@ -1,0 +1,397 @@
+//! `keep watch`: builds the parts, lets them run, prints what came of it.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+
+use platform::backends::backends;
+use platform::environment::Environment;
+use platform::event::{EventSource, WatchSet};
+use platform::holder::{Holder, Known};
+use platform::lock::{Lock, LockError};
+use platform::notify::{NOTIFIER, Notifier, find};
+use platform::signals::Signals;
+use platform::terminal::{Terminal, TerminalError, scriptable};
+use platform::{Clock, Place, SystemClock};
+
+use crate::baseline::{Baseline, Caps, Snapshot};
+use crate::digest::Digest;
+use crate::journal::{self, Event, FileJournal, Journal, JournalError, Replayed, SessionLog, rfc3339, session_id};
+use crate::roots::Roots;
+use crate::state::StateFolder;
+use crate::store::{Objects, Quarantine};
+use crate::text::{escaped, json_line};
+use crate::watch::console::Console;
+use crate::watch::machine::{Machine, Settings};
+use crate::watch::recovery::{Recovered, Recovering, accepted};
+use crate::watch::report::{ReportPath, WatchReport};
+use crate::watch::session::{Message, Options, Parts, Session};
+use crate::watch::tally::Tally;
+
+use super::args::{BackendChoice, Color, WatchArgs};
+use super::exit::{Refusal, RefusalCode, causes};
+use super::ground::Ground;
+use super::rules::{Asked, Assembled, assemble, read_rule_file};
+
+/// Bytes of a rejected file that are copied; a larger one is moved.
+const MAX_COPIED: u64 = 64 << 20;
+
+/// Runs the command and returns the exit code.
+pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
+    match watch(args, color, environment) {
+        Ok(report) => {
+            if args.json {
+                print_line(&json_line(&report.to_json()));
+            }
+            report.exit_code
+        }
+        Err(refusal) => super::refuse(&refusal, args.json),
+    }
+}
+
+fn print_line(line: &str) {
+    // A reader that has gone away is no reason to end otherwise than we do.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
+    let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
+    let ground = Ground::find(args.path.as_deref(), environment)?;
+    let rule_file = read_rule_file(&ground)?;
+    let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let state = ground.state()?;
+    let _lock = lock(&state, &ground, "keep watch", &*clock)?;
+    let Assembled { rules, roots, frozen, scope, contest_limit, warnings } = assemble(&ground, rule_file.as_deref(), &asked)?;
+    let backend = choose(args.backend)?;
+
+    let session = session_id(clock.wall(), platform::process::own_pid());
+    let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| bad_journal(&error))?;
+    let (mut journal, replayed) = (opened.journal, opened.replayed);
+    let objects = Objects::open(state.dir()).map_err(|error| bad_store(&causes(&error)))?;
+    let quarantine = Quarantine::open(state.dir(), MAX_COPIED).map_err(|error| bad_store(&causes(&error)))?;
+    let log = SessionLog::create(state.dir(), &session).map_err(|error| bad_store(&causes(&error)))?;
+    let session_log = ReportPath::new(state.path().join(log.name()).as_os_str().as_bytes().to_vec());
+
+    let (sender, messages) = mpsc::channel();
+    let _signals = start_signals(&sender)?;
+    let raw = terminal.raw().map_err(|error| no_terminal(&error))?;
+    let colour = wants_colour(color, environment);
+    start_input(&terminal, &sender)?;
+    let mut console = Console::new(terminal, raw, colour, Arc::clone(&clock));
+    let started = Started {
+        ground: &ground,
+        asked: &asked,
+        args,
+        roots: &roots,
+        rule_file: rule_file.as_deref(),
+        backend: backend.name(),
+        objects: &objects,
+        quarantine: &quarantine,
+        clock: &*clock,
+        contest_limit,
+    };
+    let prepared = started.begin(&mut journal, &replayed);
+    let (recovered, previous) = match prepared {
+        Ok(prepared) => prepared,
+        Err(refusal) => {
+            console.finish();
+            return Err(refusal);
+        }
+    };
+    for line in warnings.iter().chain(&recovered.lines) {
+        console.line(line);
+    }
+    if let Some(line) = recovery_line(&recovered) {
+        console.line(&line);
+    }
+    if let Some(name) = scriptable(&|name| environment.text(name)) {
+        console.line(&format!(
+            "keep watch: warning: this terminal can be typed into by a program ({name}); run the watch where the agent's tools cannot reach"
+        ));
+    }
+
+    let known: Vec<Place> = previous.keys().cloned().collect();
+    let rules = Arc::new(rules);
+    let set = WatchSet {
+        roots: roots.all().to_vec(),
+        interest: Arc::clone(&rules) as Arc<dyn platform::Interest>,
+        known,
+        interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
+    };
+    let backend_name = backend.name();
+    let subscription = match backend.start(set.clone(), sink(&sender)) {
+        Ok(subscription) => subscription,
+        Err(error) => {
+            console.finish();
+            return Err(unavailable(&causes(&error)));
+        }
+    };
+    let start_polling = {
+        let sender = sender.clone();
+        Box::new(move || {
+            let poll = backends().into_iter().find(|backend| backend.name() == "poll")?;
+            poll.start(set.clone(), sink(&sender)).ok()
+        })
+    };
+    drop(sender);
+    let options = Options {
+        session,
+        backend: backend_name,
+        decision_timeout: Duration::from_secs(u64::from(args.decision_timeout)),
+        contest_limit,
+        interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
+        max_file_bytes: args.max_file_bytes,
+        frozen,
+        scope,
+        session_log,
+        limits: limits(backend_name),
+    };
+    let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
+    let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
+    let did_something = !replayed.ended_properly && replayed.sealed_session.is_some();
+    let tally = Tally::new(did_something.then_some(recovered.recovery));
+    let parts = Parts {
+        roots,
+        rules,
+        objects,
+        quarantine,
+        journal: Box::new(journal),
+        log,
+        console,
+        notifier: notifier(args, environment, &ground),
+        clock,
+        messages,
+        backend: subscription,
+        start_polling,
+    };
+    Session::new(parts, options, machine, Baseline::new(caps), recovered.unrestored, previous, tally).run()
+}
+
+/// What the beginning of a session works with.
+struct Started<'a> {
+    ground: &'a Ground,
+    asked: &'a Asked,
+    args: &'a WatchArgs,
+    roots: &'a Roots,
+    rule_file: Option<&'a [u8]>,
+    backend: &'static str,
+    objects: &'a Objects,
+    quarantine: &'a Quarantine,
+    clock: &'a dyn Clock,
+    contest_limit: u32,
+}
+
+impl Started<'_> {
+    /// Writes the session's first entry and puts right what an interrupted run left. Returns that, and the accepted
+    /// state of a run that ended properly.
+    fn begin(
+        &self,
+        journal: &mut FileJournal,
+        replayed: &Replayed,
+    ) -> Result<(Recovered, BTreeMap<Place, Snapshot>), Refusal> {
+        let rules = match self.rule_file {
+            // Recovery after a crash goes by these very rules, so their text is kept.
+            Some(bytes) => Some(self.objects.put(bytes).map_err(|error| bad_store(&causes(&error)))?),
+            None => None,
+        };
+        let path = |root: &platform::Root| crate::text::encode(root.path().as_os_str().as_bytes());
+        let event = Event::Session {
+            command: "watch".to_owned(),
+            pid: platform::process::own_pid(),
+            root: path(self.roots.tree()),
+            outer_roots: self.roots.all()[1..].iter().map(|root| path(root)).collect(),
+            options: journal::Options {
+                lock_deps: self.asked.lock_deps,
+                allow_only: self.asked.allow_only.clone(),
+                contest_limit: self.contest_limit,
+                max_file_bytes: self.args.max_file_bytes,
+            },
+            rules,
+            backend: self.backend.to_owned(),
+        };
+        let at = rfc3339(self.clock.wall());
+        journal.append(&at, &event).and_then(|()| journal.commit()).map_err(|error| bad_journal(&error))?;
+        if replayed.sealed_session.is_none() {
+            return Ok((Recovered::default(), BTreeMap::new()));
+        }
+        if replayed.ended_properly {
+            let (rows, lines) = accepted(self.roots, replayed, self.objects);
+            let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
+            return Ok((Recovered { lines, ..Recovered::default() }, previous));
+        }
+        let recovered = recover(self.ground, replayed, journal, self.objects, self.quarantine, self.clock)?;
+        Ok((recovered, BTreeMap::new()))
+    }
+}
+
+/// Restores the last accepted state of an interrupted run, by the rules it had.
+pub(super) fn recover(
+    ground: &Ground,
+    replayed: &Replayed,
+    journal: &mut dyn Journal,
+    objects: &Objects,
+    quarantine: &Quarantine,
+    clock: &dyn Clock,
+) -> Result<Recovered, Refusal> {
+    let session = replayed.sealed_session.as_ref().expect("there is an accepted state to restore");
+    let Assembled { rules, roots, .. } = rules_of(ground, session, objects)?;
+    let recovering = Recovering {
+        roots: &roots,
+        rules: &rules,
+        objects,
+        quarantine,
+        journal,
+        clock,
+        replayed,
+        max_file_bytes: session.options.max_file_bytes,
+    };
+    recovering.run().map_err(|error| bad_journal(&error))
+}
+
+/// The rules of an earlier session.
+fn rules_of(ground: &Ground, session: &journal::SessionInfo, objects: &Objects) -> Result<Assembled, Refusal> {
+    let read = |digest: Digest| objects.read(digest, crate::rules::file::MAX_FILE_BYTES);
+    let rule_file = session.rules.map(read).transpose().map_err(|error| bad_store(&causes(&error)))?;
+    let asked = Asked { lock_deps: session.options.lock_deps, allow_only: session.options.allow_only.clone() };
+    assemble(ground, rule_file.as_deref(), &asked)
+}
+
+fn recovery_line(recovered: &Recovered) -> Option<String> {
+    let names: Vec<String> = recovered.recovery.restored.iter().map(|path| escaped(path.text().as_bytes())).collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "keep watch: the last run did not end properly; restored to what was accepted: {} (what was there is in quarantine)",
+        names.join(", ")
+    ))
+}
+
+/// Takes the lock of the root, or says who has it.
+pub(super) fn lock(state: &StateFolder, ground: &Ground, command: &str, clock: &dyn Clock) -> Result<Lock, Refusal> {
+    let holder = Holder::this_process(command, &rfc3339(clock.wall()))
+        .map_err(|error| bad_store(&format!("this process cannot be told: {error}")))?;
+    Lock::try_acquire(state.dir(), b"lock", &holder).map_err(|error| match error {
+        LockError::Held { holder } => active(&ground.shown(), &holder),
+        error => Refusal::new(RefusalCode::Journal, causes(&error), "look at the lock file in the state folder"),
+    })
+}
+
+fn active(tree: &str, holder: &Known) -> Refusal {
+    let command = holder.command.as_deref().map_or_else(|| "another keep".to_owned(), |text| escaped(text.as_bytes()));
+    let pid = holder.pid.map_or_else(|| "unknown pid".to_owned(), |pid| format!("pid {pid}"));
+    let since = holder.since.as_deref().map_or_else(String::new, |text| format!(", since {}", escaped(text.as_bytes())));
+    Refusal::new(
+        RefusalCode::Active,
+        format!("{command} runs in {tree} already ({pid}{since})"),
+        "end that one first (Ctrl-C in its terminal), or work with it",
+    )
+}
+
+fn choose(choice: BackendChoice) -> Result<Box<dyn EventSource>, Refusal> {
+    let mut reasons = Vec::new();
+    for backend in backends() {
+        if choice.name().is_some_and(|name| name != backend.name()) {
+            continue;
+        }
+        match backend.probe() {
+            Ok(()) => return Ok(backend),
+            Err(error) => reasons.push(causes(&error)),
+        }
+    }
+    if reasons.is_empty() {
+        reasons.push(format!("{} is not a backend of this system", choice.name().unwrap_or("auto")));
+    }
+    Err(unavailable(&reasons.join("; ")))
+}
+
+fn start_signals(sender: &Sender<Message>) -> Result<Signals, Refusal> {
+    let sender = sender.clone();
+    Signals::start(Box::new(move |signal| {
+        // Nobody listens any more once the watch has ended.
+        let _ = sender.send(Message::Signal(signal));
+    }))
+    .map_err(|error| Refusal::new(RefusalCode::NoTty, causes(&error), "too many threads or open files may be the reason"))
+}
+
+fn start_input(terminal: &Terminal, sender: &Sender<Message>) -> Result<(), Refusal> {
+    let sender = sender.clone();
+    terminal
+        .spawn_input(Box::new(move |event| {
+            let _ = sender.send(Message::Input(event));
+        }))
+        .map_err(|error| no_terminal(&error))
+}
+
+fn sink(sender: &Sender<Message>) -> platform::event::Sink {
+    let sender = sender.clone();
+    Box::new(move |hint| sender.send(Message::Hint(hint)).is_ok())
+}
+
+fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Option<Notifier> {
+    if args.no_notify || !NOTIFIER.has_desktop(&|name| environment.is_set(name)) {
+        return None;
+    }
+    let search = environment.bytes("PATH")?;
+    // A program of the repository's must not be run in the notifier's name.
+    let program = find(NOTIFIER, search, &[ground.tree.path().to_path_buf()])?;
+    Notifier::start(Some((NOTIFIER, program))).ok()
+}
+
+fn wants_colour(color: Color, environment: &Environment) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => !environment.is_set("NO_COLOR") && environment.text("TERM").as_deref() != Some("dumb"),
+    }
+}
+
+/// What a watch cannot see or hold, for the report.
+fn limits(backend: &str) -> Vec<String> {
+    let mut limits = vec![
+        "A change is live until it is decided, for up to the decision timeout.".to_owned(),
+        "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
+        "Reads and network side effects are not seen.".to_owned(),
+        "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
+    ];
+    if backend == "poll" {
+        limits.push("Changes are found by polling; one that is undone between two rounds is not seen.".to_owned());
+    } else {
+        limits.push(
+            "A store through a memory mapping, a mount and a change of file flags raise no event; the sweep finds them.".to_owned(),
+        );
+    }
+    limits
+}
+
+fn no_terminal(error: &TerminalError) -> Refusal {
+    Refusal::new(
+        RefusalCode::NoTty,
+        format!("{}; only a terminal can answer questions", causes(error)),
+        "start keep watch in a terminal window of its own, without redirecting its input",
+    )
+}
+
+fn unavailable(reason: &str) -> Refusal {
+    Refusal::new(
+        RefusalCode::BackendUnavailable,
+        reason,
+        "leave --backend out to take the strongest that works here; keep doctor says what would raise it",
+    )
+}
+
+pub(super) fn bad_journal(error: &JournalError) -> Refusal {
+    Refusal::new(
+        RefusalCode::Journal,
+        causes(error),
+        "keep log --verify says where it breaks; move the state folder aside to start anew, which forgets the accepted state",
+    )
+}
+
+pub(super) fn bad_store(reason: &str) -> Refusal {
+    Refusal::new(RefusalCode::Journal, reason, "make room in the state folder, or choose another place with KEEP_STATE_DIR")
+}

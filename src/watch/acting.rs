@@ -1,0 +1,321 @@
+//! Carrying out what the machine decided: restore, accept, keep, and what is written down of it.
+//!
+//! Promise: nothing is done to a file before the journal durably says so, and the baseline moves only after the file is
+//! proven. Limit: a decision that cannot be carried out stays open and is tried again at every sweep.
+
+use std::collections::BTreeSet;
+
+use platform::{Moment, Place};
+
+use crate::ask::{Key, shown_digest};
+use crate::baseline::{Change, Restore, RestoreError, Row, Snapshot};
+use crate::cli::exit::causes;
+use crate::journal::{Event, Record, RestoreOutcome, rfc3339};
+use crate::rules::Class;
+use crate::store::Rejection;
+
+use super::lines;
+use super::machine::{Answer, Effect, Input, Outcome};
+use super::report::{Decision, Kept};
+use super::session::Session;
+
+/// A refused change on its way back.
+struct Refusal {
+    place: Place,
+    class: Class,
+    change: Change,
+    detected: Moment,
+    outcome: Outcome,
+    failures: u32,
+}
+
+impl Session {
+    /// Feeds the machine and does what comes out.
+    pub(super) fn step(&mut self, input: Input) {
+        let effects = self.machine.step(input, self.now());
+        if effects.is_empty() {
+            return;
+        }
+        // The next question, or none, goes on the screen before any file is touched.
+        self.draw();
+        for effect in effects {
+            self.act(effect);
+        }
+    }
+
+    /// A key that counts, for what is on the screen.
+    pub(super) fn answer(&mut self, key: Key) {
+        let Some((question, version, members)) = self.parts.console.on_screen() else { return };
+        let answer = match key {
+            Key::Accept => Answer::Accept,
+            Key::Reject => Answer::Reject,
+            _ => Answer::Each,
+        };
+        let mut held = BTreeSet::new();
+        if answer == Answer::Accept {
+            let now = self.now();
+            for place in members {
+                if let Err(reason) = self.look_to_accept(&place, now) {
+                    let shown = self.parts.roots.shown(&place);
+                    self.say(&format!("keep watch: {shown} cannot be kept: {reason}"));
+                    held.insert(place);
+                }
+            }
+            if let Err(error) = self.parts.objects.sync() {
+                return self.say(&format!("keep watch: nothing is kept: {}", causes(&error)));
+            }
+        }
+        self.step(Input::Answer { answer, question, version, held });
+        self.draw();
+    }
+
+    fn act(&mut self, effect: Effect) {
+        match effect {
+            Effect::Restore { place, class, change, detected, outcome, failures } => {
+                self.restore(Refusal { place, class, change, detected, outcome, failures });
+            }
+            Effect::Accept { place, class, change, detected } => self.accept(place, class, change, detected),
+            Effect::Keep { place, class, change, detected } => self.keep(place, class, change, detected),
+            Effect::Contest { place } => {
+                let shown = self.parts.roots.shown(&place);
+                self.say(&lines::contested(&shown, self.options.contest_limit));
+                self.tally.note(Event::Contested { path: self.parts.roots.stored(&place) });
+            }
+            Effect::Transient { place, class, change, .. } => {
+                self.after_bytes.remove(&place);
+                self.tally.note(Event::Transient {
+                    path: self.parts.roots.stored(&place),
+                    rule: class.rule,
+                    kind: change.kind,
+                    sha256: change.after.digest(),
+                    writer: None,
+                });
+            }
+            Effect::Settled { place, class, change, detected, outcome, failures } => {
+                let refusal = Refusal { place, class, change, detected, outcome, failures };
+                self.restored(&refusal, Vec::new());
+            }
+        }
+    }
+
+    fn accept(&mut self, place: Place, class: Class, change: Change, detected: Moment) {
+        let shown = self.parts.roots.shown(&place);
+        let before = match self.baseline.accept(place.clone(), Row { class, snapshot: change.after.clone() }) {
+            Ok(before) => before,
+            Err(error) => return self.not_accepted(place, &shown, &causes(&error)),
+        };
+        self.note_parents(&place);
+        self.tally.note(Event::Accepted {
+            path: self.parts.roots.stored(&place),
+            rule: class.rule,
+            kind: change.kind,
+            snapshot: Record::of(&change.after),
+        });
+        if let Err(reason) = self.commit() {
+            // What is not durable is not accepted: a crash would undo it without a word.
+            match before {
+                Some(row) => {
+                    self.baseline.accept(place.clone(), row).expect("it had room a moment ago");
+                }
+                None => {
+                    self.baseline.remove(&place);
+                }
+            }
+            return self.not_accepted(place, &shown, &reason);
+        }
+        self.after_bytes.remove(&place);
+        if change.after.is_absent() {
+            self.baseline.remove(&place);
+        }
+        self.decided(&place, class, &change, detected, Outcome::Accepted.name(), None, None);
+        self.say(&lines::decided(&shown, Outcome::Accepted));
+    }
+
+    fn not_accepted(&mut self, place: Place, shown: &str, reason: &str) {
+        self.say(&format!("keep watch: {shown} NOT accepted: {reason}"));
+        let now = self.now();
+        self.to_look.insert(place, now);
+    }
+
+    fn keep(&mut self, place: Place, class: Class, change: Change, detected: Moment) {
+        let shown = self.parts.roots.shown(&place);
+        self.after_bytes.remove(&place);
+        if change.after.is_absent() {
+            self.baseline.remove(&place);
+        } else if self.baseline.accept(place.clone(), Row { class, snapshot: change.after.clone() }).is_err() {
+            // Over the caps: it is named every time, and not remembered.
+            self.baseline.remove(&place);
+        }
+        self.tally.kept(Kept {
+            path: self.report_path(&place),
+            rule: class.rule,
+            kind: change.kind,
+            sha256_after: change.after.digest(),
+            detected_at: self.wall(detected),
+        });
+        self.tally.note(Event::Kept {
+            path: self.parts.roots.stored(&place),
+            rule: class.rule,
+            kind: change.kind,
+            snapshot: Record::of(&change.after),
+        });
+        self.say(&lines::kept(&shown, class.rule, change.kind.name(), &shown_digest(&change)));
+    }
+
+    fn restore(&mut self, refusal: Refusal) {
+        let place = &refusal.place;
+        let absent = Snapshot::absent();
+        let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot).clone();
+        let at = rfc3339(self.parts.clock.wall());
+        let stored = self.parts.roots.stored(place);
+        let why = Rejection {
+            shown: self.parts.roots.shown(place),
+            stored: stored.clone(),
+            rule: refusal.class.rule,
+            kind: refusal.change.kind,
+            outcome: Some(refusal.outcome.name().to_owned()),
+            session: self.options.session.clone(),
+            rejected_at: at.clone(),
+        };
+        let new_dirs = &self.new_dirs;
+        let restore = Restore {
+            root: self.parts.roots.get(place.root),
+            place,
+            accepted: &accepted,
+            // What replaced it since was never accepted either; but what came only now is told apart by its identity.
+            seen: if refusal.failures == 0 { refusal.change.after.id() } else { None },
+            baseline: &self.baseline,
+            objects: &self.parts.objects,
+            quarantine: &self.parts.quarantine,
+            why: &why,
+            is_new_directory: &|path| new_dirs.contains(&Place { root: place.root, path: path.clone() }),
+        };
+        let journal = &mut self.parts.journal;
+        let outcome = restore_outcome(refusal.outcome);
+        let done = restore.run(|intent| {
+            let event = Event::Restoring {
+                path: stored.clone(),
+                temporary: Some(intent.temporary.clone()),
+                quarantine: intent.quarantine.as_ref().map(|id| id.as_str().to_owned()),
+                outcome,
+            };
+            journal.append(&at, &event).and_then(|()| journal.commit()).map_err(std::io::Error::other)
+        });
+        match done {
+            Ok(done) => {
+                if let Some(stat) = done.snapshot.stat {
+                    self.baseline.looked_again(place, stat);
+                }
+                for dir in &done.removed {
+                    self.new_dirs.remove(&Place { root: place.root, path: dir.clone() });
+                }
+                for name in &done.aside {
+                    let name = crate::text::escaped(name);
+                    let shown = self.parts.roots.shown(place);
+                    self.say(&format!("keep watch: what was rejected at {shown} lies beside it as {name}"));
+                }
+                let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
+                self.machine.step(Input::Restored(place.clone()), self.now());
+                self.restored(&refusal, ids);
+            }
+            Err(error) => self.not_restored(refusal, &error),
+        }
+    }
+
+    fn restored(&mut self, refusal: &Refusal, quarantine: Vec<String>) {
+        let Refusal { place, class, change, detected, outcome, failures } = refusal;
+        let shown = self.parts.roots.shown(place);
+        self.after_bytes.remove(place);
+        let attempts = if *failures > 0 { Some(failures + 1) } else { None };
+        self.decided(place, *class, change, *detected, outcome.name(), quarantine.first().cloned(), attempts);
+        self.tally.note(Event::Restored {
+            path: self.parts.roots.stored(place),
+            rule: class.rule,
+            kind: change.kind,
+            outcome: restore_outcome(*outcome),
+            sha256_after: change.after.digest(),
+            quarantine,
+            attempts: failures + 1,
+        });
+        if *outcome == Outcome::AutoRestored {
+            let now = self.now();
+            self.parts.console.line_now_and_then(&shown, &lines::decided(&shown, *outcome), now);
+        } else {
+            self.say(&lines::decided(&shown, *outcome));
+        }
+    }
+
+    fn not_restored(&mut self, refusal: Refusal, error: &RestoreError) {
+        let shown = self.parts.roots.shown(&refusal.place);
+        let reason = causes(error);
+        let now = self.now();
+        self.parts.console.line_if_new(&shown, &lines::not_restored(&shown, &reason), now);
+        if refusal.failures == 0 {
+            self.tally.note(Event::RestoreFailed {
+                path: self.parts.roots.stored(&refusal.place),
+                errno: error.errno(),
+                reason,
+            });
+        }
+        self.machine.step(Input::NotRestored(refusal.place.clone()), now);
+        if matches!(error, RestoreError::AnotherObject { .. }) {
+            // Something else came in between. It is refused as well; what it is goes to quarantine with the next try.
+            self.to_look.insert(refusal.place.clone(), now);
+            self.sweep_at = now;
+        }
+    }
+
+    /// Adds a row to the report.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn decided(
+        &mut self, place: &Place, class: Class, change: &Change, detected: Moment, outcome: &'static str,
+        quarantine: Option<String>, restore_attempts: Option<u32>,
+    ) {
+        self.tally.decided(Decision {
+            path: self.report_path(place),
+            rule: class.rule,
+            kind: change.kind,
+            outcome,
+            sha256_after: change.after.digest(),
+            detected_at: self.wall(detected),
+            decided_at: self.parts.clock.wall(),
+            quarantine,
+            restore_attempts,
+            repeats: 0,
+        });
+    }
+
+    /// Makes the waiting entries durable.
+    pub(super) fn commit(&mut self) -> Result<(), String> {
+        let notes = self.tally.take_notes();
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let at = rfc3339(self.parts.clock.wall());
+        let journal = &mut self.parts.journal;
+        let appended = notes.iter().try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
+        appended.map_err(|error| {
+            journal.discard();
+            causes(&error)
+        })
+    }
+
+    /// Writes down what waits, once the questions are drawn and the files are in order.
+    pub(super) fn write_down(&mut self) {
+        if let Err(reason) = self.commit() {
+            let now = self.now();
+            self.parts.console.line_if_new("journal", &format!("keep watch: the journal cannot be written: {reason}"), now);
+        }
+    }
+}
+
+
+const fn restore_outcome(outcome: Outcome) -> RestoreOutcome {
+    match outcome {
+        // An accepted change is not put back; nothing asks for it.
+        Outcome::Rejected | Outcome::Accepted => RestoreOutcome::Rejected,
+        Outcome::TimedOut => RestoreOutcome::TimedOut,
+        Outcome::AutoRestored => RestoreOutcome::AutoRestored,
+        Outcome::RestoredAtExit => RestoreOutcome::RestoredAtExit,
+    }
+}

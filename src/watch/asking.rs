@@ -1,0 +1,103 @@
+//! From the machine's question to the words on the screen.
+
+use platform::notify::Notification;
+
+use crate::ask::{self, Item, shown_digest};
+use crate::baseline::Content;
+use crate::difference::{self, Format};
+
+use super::console::Picture;
+use super::question::Question;
+use super::session::Session;
+
+/// Differences are shown for so many members with `d`.
+const DETAILED: usize = 8;
+/// Bytes of a file that is compared for showing.
+const SHOWN_BYTES: u64 = 64 * 1024;
+
+impl Session {
+    /// Puts the oldest question on the screen, or takes it off.
+    pub(super) fn draw(&mut self) {
+        self.parts.console.tick();
+        let Some(question) = self.machine.question() else {
+            if !self.parts.console.is_free() {
+                self.parts.console.clear();
+            }
+            return;
+        };
+        if self.parts.console.shows(question.id, question.version, question.waiting) {
+            return;
+        }
+        let picture = self.picture(&question);
+        let first = (question.members[0].place.clone(), question.members[0].class.rule, question.members.len());
+        if self.parts.console.show(picture)
+            && let Some(notifier) = &self.parts.notifier
+        {
+            let (place, rule, count) = first;
+            let shown = self.parts.roots.shown(&place);
+            let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+            let body = format!("{shown}{more} changed ({rule})");
+            notifier.notify(Notification { title: "keep watch".to_owned(), body });
+        }
+    }
+
+    /// `d`: more of what changed.
+    pub(super) fn show_details(&mut self) {
+        self.parts.console.details();
+    }
+
+    fn picture(&self, question: &Question<'_>) -> Picture {
+        let items: Vec<Item> = question
+            .members
+            .iter()
+            .map(|member| Item {
+                path: self.parts.roots.shown(member.place),
+                rule: member.class.rule,
+                kind: member.change.kind,
+                digest: shown_digest(member.change),
+            })
+            .collect();
+        let mut lines = Vec::new();
+        let mut details = Vec::new();
+        for (member, item) in question.members.iter().zip(&items).take(DETAILED) {
+            let Some(found) = self.difference(member) else { continue };
+            if question.members.len() == 1 {
+                lines = found.lines;
+            } else {
+                details.push(format!("  {}:", item.path));
+            }
+            details.extend(found.details.into_iter().map(|line| format!("  {line}")));
+        }
+        if details.is_empty() {
+            details.push("  nothing more can be shown".to_owned());
+        }
+        Picture {
+            id: question.id,
+            version: question.version,
+            deadline: question.deadline,
+            waiting: question.waiting,
+            members: question.members.iter().map(|member| member.place.clone()).collect(),
+            words: ask::Question { items, by: None, difference: lines, waiting: question.waiting },
+            details,
+        }
+    }
+
+    fn difference(&self, member: &super::question::Member<'_>) -> Option<difference::Difference> {
+        let before = match self.baseline.get(member.place).map(|row| &row.snapshot.content) {
+            Some(Content::Regular { digest, size }) if *size <= SHOWN_BYTES => {
+                Some(self.parts.objects.read(*digest, SHOWN_BYTES).ok()?)
+            }
+            Some(Content::Regular { .. }) => return None,
+            _ => None,
+        };
+        let after = match &member.change.after.content {
+            Content::Regular { .. } => Some(self.after_bytes.get(member.place)?.as_slice()),
+            _ => None,
+        };
+        if before.is_none() && after.is_none() {
+            return None;
+        }
+        let format = Format::of(member.place.path.as_bytes(), member.class.rule);
+        Some(difference::difference(format, before.as_deref(), after))
+    }
+}

@@ -1,0 +1,124 @@
+//! The end: everything pending is refused, the protected set is put right once more, and it is said what came of it.
+//!
+//! Promise: whatever ended the watch, nothing undecided stays; what could not be put back is named, and then the journal
+//! does not say that the run ended properly, so that the next start tries again.
+
+use crate::journal::Event;
+
+use super::lines::counted;
+use super::machine::{Input, Outcome, Unrestored};
+use super::report::WatchReport;
+use super::session::{End, Phase, Session};
+use super::survey::survey;
+
+/// How often the set is compared again while somebody goes on writing.
+const ROUNDS: usize = 3;
+
+impl Session {
+    /// Ends the watch in order.
+    pub(super) fn finish(mut self) -> WatchReport {
+        let end = self.end.take().unwrap_or(End::Signal("SIGTERM"));
+        self.step(Input::Stop);
+        // Before the first walk is over, a path that is not known is not one that was added.
+        let rounds = if matches!(self.phase, Phase::Watching) { ROUNDS } else { 0 };
+        for _ in 0..rounds {
+            self.compare_everything();
+            if self.machine.question().is_none() && self.machine.open().is_empty() {
+                break;
+            }
+            self.step(Input::Stop);
+        }
+        let failed: Vec<_> = self
+            .machine
+            .unrestored()
+            .map(|Unrestored { place, class, change, detected, failures }| {
+                (place.clone(), class, change.clone(), detected, failures)
+            })
+            .collect();
+        let in_order = failed.is_empty();
+        for (place, class, change, detected, failures) in failed {
+            self.decided(&place, class, &change, detected, "restore_failed", None, Some(failures));
+        }
+        let mut report = self.report(&end);
+        let exit = match end {
+            End::Broke(_) => crate::cli::exit::Exit::Broke,
+            End::Signal(_) if report.restored_something() => crate::cli::exit::Exit::Restored,
+            End::Signal(_) => crate::cli::exit::Exit::Clean,
+        };
+        report.exit_code = exit.code();
+        if in_order {
+            let signal = match &end {
+                End::Signal(signal) => Some((*signal).to_owned()),
+                End::Broke(_) => None,
+            };
+            self.tally.note(Event::Ended { signal, exit_code: exit.code() });
+        }
+        self.write_down();
+        self.parts.console.clear();
+        let summary = self.summary(&end);
+        self.say(&summary);
+        self.parts.console.finish();
+        report
+    }
+
+    /// Looks at every path that is known or exists.
+    fn compare_everything(&mut self) {
+        let now = self.now();
+        let known = self.known_places();
+        self.compare_stamps(&known, now);
+        for place in survey(&self.parts.roots, &*self.parts.rules).found {
+            if self.baseline.get(&place).is_none() {
+                self.to_look.entry(place).or_insert(now);
+            }
+        }
+        self.look_around();
+    }
+
+    fn report(&self, end: &End) -> WatchReport {
+        let wall = self.parts.clock.wall();
+        let tree = self.parts.roots.tree().path().as_os_str();
+        WatchReport {
+            root: super::report::ReportPath::new(std::os::unix::ffi::OsStrExt::as_bytes(tree).to_vec()),
+            exit_code: 0,
+            protected_files: self.tally.protected_files,
+            backend: self.options.backend.to_owned(),
+            started_at: self.tally.started_at.unwrap_or(wall),
+            ended_at: wall,
+            decisions: self.tally.decisions.clone(),
+            kept: self.tally.kept.clone(),
+            frozen: self.options.frozen,
+            scope: self.options.scope.clone(),
+            contested: self.machine.contested().map(|place| self.report_path(place)).collect(),
+            linked: self.tally.linked_paths(|place| self.report_path(place)),
+            lost: self.tally.losses(),
+            trapped_signal: match end {
+                End::Signal(signal) => Some(signal),
+                End::Broke(_) => None,
+            },
+            session_log: self.options.session_log.clone(),
+            recovery: self.tally.recovery.clone(),
+            limits: self.options.limits.clone(),
+        }
+    }
+
+    fn summary(&self, end: &End) -> String {
+        let why = match end {
+            End::Signal(signal) => format!("ended by {signal}"),
+            End::Broke(reason) => format!("broke off: {reason}"),
+        };
+        let accepted = self.tally.count(|outcome| outcome == Outcome::Accepted.name());
+        let failed = self.tally.count(|outcome| outcome == "restore_failed");
+        let restored = self.tally.count(|outcome| outcome != Outcome::Accepted.name() && outcome != "restore_failed");
+        let mut line = format!("keep watch: {why}; {} restored, {accepted} accepted", counted(restored, "change"));
+        if !self.tally.kept.is_empty() {
+            line.push_str(&format!(", {} reported and kept", self.tally.kept.len()));
+        }
+        if failed > 0 {
+            line.push_str(&format!(", {failed} NOT restored"));
+        }
+        if self.tally.decisions.iter().any(|row| row.quarantine.is_some()) {
+            line.push_str("; rejected content: keep quarantine list");
+        }
+        line
+    }
+}

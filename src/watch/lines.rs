@@ -1,0 +1,104 @@
+//! The sentences a watch says, one line each.
+
+use std::time::Duration;
+
+use crate::rules::Rule;
+
+use super::machine::Outcome;
+
+/// `1 protected file`, `2 protected files`.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The start line.
+pub fn started(
+    files: usize,
+    root: &str,
+    backend: &str,
+    timeout: Duration,
+    frozen: bool,
+    scope: Option<&str>,
+) -> String {
+    let mut line = format!(
+        "keep watch: {} in {root}; {backend}; undecided changes are restored after {} s",
+        counted(files, "protected file"),
+        timeout.as_secs()
+    );
+    if frozen {
+        line.push_str(" (dependencies frozen)");
+    }
+    if let Some(scope) = scope {
+        line.push_str(&format!(" (scope: {scope})"));
+    }
+    line
+}
+
+/// What was decided about a path, once it is carried out.
+pub fn decided(path: &str, outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Accepted => format!("keep watch: {path} accepted"),
+        Outcome::Rejected => format!("keep watch: {path} restored (rejected)"),
+        Outcome::TimedOut => format!("keep watch: {path} restored (no answer)"),
+        Outcome::AutoRestored => format!("keep watch: {path} restored (contested)"),
+        Outcome::RestoredAtExit => format!("keep watch: {path} restored (the watch ended)"),
+    }
+}
+
+/// A restore that failed, with the system's reason.
+pub fn not_restored(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} NOT restored: {reason}")
+}
+
+/// A report-mode change.
+pub fn kept(path: &str, rule: Rule, kind: &str, digest: &str) -> String {
+    format!("keep watch: {path} changed ({rule}, {kind}, {digest}); kept, reported only")
+}
+
+/// Another name was made for a protected file.
+pub fn linked(path: &str, rule: Rule, names: u64) -> String {
+    format!(
+        "keep watch: {path} linked ({rule}): the file now has {names} names; a write through any of them is asked about"
+    )
+}
+
+/// A path is contested from now on.
+pub fn contested(path: &str, limit: u32) -> String {
+    format!("keep watch: {path} is contested: refused {limit} times, from now on restored without asking")
+}
+
+/// What differs from the last run.
+pub fn changed_between(paths: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let mut line = format!("keep watch: {} changed while nobody watched: ", counted(paths.len(), "protected file"));
+    line.push_str(&paths[..paths.len().min(SHOWN)].join(", "));
+    if paths.len() > SHOWN {
+        line.push_str(&format!(" and {} more", paths.len() - SHOWN));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_line_says_what_is_special() {
+        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None);
+        assert_eq!(
+            plain,
+            "keep watch: 23 protected files in /repo; fanotify; undecided changes are restored after 20 s"
+        );
+        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"));
+        assert!(special.starts_with("keep watch: 1 protected file in /r; poll;"), "{special}");
+        assert!(special.ends_with("after 7 s (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+    }
+
+    #[test]
+    fn a_long_list_is_cut_with_a_count() {
+        let paths: Vec<String> = (0..25).map(|n| format!("{n}/.env")).collect();
+        let line = changed_between(&paths);
+        assert!(line.starts_with("keep watch: 25 protected files changed while nobody watched: 0/.env, "), "{line}");
+        assert!(line.ends_with(" and 5 more"), "{line}");
+    }
+}

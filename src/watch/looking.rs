@@ -1,0 +1,180 @@
+//! From a hint to a change: look at the path, compare it with the baseline, tell the machine.
+
+use platform::{FileType, Moment, Place};
+
+use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Row, Snapshot, look, look_and_store};
+use crate::journal::Event;
+use crate::rules::{Class, Mode};
+
+use super::machine::Input;
+use super::session::Session;
+
+impl Session {
+    /// Looks at every path that was hinted at.
+    pub(super) fn look_around(&mut self) {
+        while let Some((place, at)) = self.to_look.pop_first() {
+            self.look_at(&place, at);
+        }
+    }
+
+    /// Compares the stamps of these paths with the last look, and looks at those that differ.
+    pub(super) fn compare_stamps(&mut self, places: &[Place], at: Moment) {
+        let mut parent: Option<(Place, Option<platform::Dir>)> = None;
+        for place in places {
+            let Some(dir_path) = place.path.parent() else { continue };
+            let dir = Place { root: place.root, path: dir_path };
+            if parent.as_ref().is_none_or(|(known, _)| *known != dir) {
+                // Paths come in order, so that one handle serves all that lie in a directory.
+                let handle = self.parts.roots.get(dir.root).open_dir(&dir.path).ok();
+                parent = Some((dir, handle));
+            }
+            let handle = parent.as_ref().and_then(|(_, handle)| handle.as_ref());
+            let name = place.path.name().expect("it has a parent");
+            let stat = handle.and_then(|handle| handle.stat(name).ok().flatten());
+            let last = self.machine.last_seen(place).map(|change| &change.after);
+            let last = last.or_else(|| self.baseline.get(place).map(|row| &row.snapshot));
+            let same = match (last, &stat) {
+                (Some(snapshot), Some(stat)) => snapshot.stat.as_ref() == Some(stat),
+                (Some(snapshot), None) => snapshot.is_absent(),
+                (None, stat) => stat.is_none(),
+            };
+            if !same {
+                self.to_look.entry(place.clone()).or_insert(at);
+            }
+        }
+    }
+
+    /// Looks at one path and tells the machine what came of it.
+    pub(super) fn look_at(&mut self, place: &Place, at: Moment) {
+        let Some(class) = self.class_of(place) else { return };
+        let max_bytes = self.options.max_file_bytes;
+        let looked = look(self.parts.roots.get(place.root), &place.path, max_bytes);
+        self.judge(place, class, looked, at);
+    }
+
+    /// Looks at one path, puts its content into the store, and tells the machine. `false` if the content could not be
+    /// read or stored, so that the path cannot be accepted now.
+    pub(super) fn look_to_accept(&mut self, place: &Place, at: Moment) -> Result<(), String> {
+        let Some(class) = self.class_of(place) else { return Ok(()) };
+        let max_bytes = self.options.max_file_bytes;
+        let looked = look_and_store(self.parts.roots.get(place.root), &place.path, max_bytes, &self.parts.objects);
+        let refused = match &looked {
+            Ok(_) => Ok(()),
+            Err(error) => Err(crate::cli::exit::causes(error)),
+        };
+        if !matches!(looked, Err(LookError::Store { .. })) {
+            self.judge(place, class, looked, at);
+        }
+        refused
+    }
+
+    /// The rule a path is under: that of its row, or of the table.
+    pub(super) fn class_of(&self, place: &Place) -> Option<Class> {
+        self.baseline.get(place).map(|row| row.class).or_else(|| self.parts.rules.classify(place))
+    }
+
+    fn judge(&mut self, place: &Place, class: Class, looked: Result<Look, LookError>, at: Moment) {
+        let now = match looked {
+            Ok(look) => {
+                self.remember_bytes(place, look.bytes);
+                look.snapshot
+            }
+            Err(LookError::TooLarge { size, stat, .. }) => unread(&stat, size),
+            Err(LookError::Unreadable { stat: Some(stat), .. }) => unread(&stat, stat.size),
+            // Nothing of ours can be reached there: for the path it is as if it were gone.
+            Err(LookError::Mounted { .. }) => Snapshot::absent(),
+            Err(error) => {
+                self.say(&format!("keep watch: {}: {}", self.parts.roots.shown(place), crate::cli::exit::causes(&error)));
+                return;
+            }
+        };
+        if self.unreadable.contains(place) {
+            return self.adopt_at_last(place, class, now);
+        }
+        let change = self.compare(place, &now);
+        if change.is_none() {
+            self.after_bytes.remove(place);
+            self.notice_the_same(place, class, &now);
+        }
+        self.step(Input::Looked { place: place.clone(), class, change, detected: at });
+    }
+
+    /// How the path differs from the baseline.
+    fn compare(&self, place: &Place, now: &Snapshot) -> Option<Change> {
+        let absent = Snapshot::absent();
+        let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot);
+        let kind = accepted.compare(now)?;
+        // A directory where there was nothing holds no content of its own: what is in it has paths of its own.
+        if kind == ChangeKind::Added && now.content == Content::Directory {
+            return None;
+        }
+        Some(Change { kind, after: now.clone() })
+    }
+
+    /// A path is as accepted: only its stamps may be others, and the number of its names.
+    fn notice_the_same(&mut self, place: &Place, class: Class, now: &Snapshot) {
+        let (Some(row), Some(stat)) = (self.baseline.get(place), now.stat) else { return };
+        let before = row.snapshot.stat;
+        let links = before.map_or(1, |before| before.nlink);
+        if stat.file_type == FileType::Regular && stat.nlink > links && class.mode == Mode::Restore {
+            let shown = self.parts.roots.shown(place);
+            self.say(&super::lines::linked(&shown, class.rule, stat.nlink));
+            self.tally.linked.push(place.clone());
+            let path = self.parts.roots.stored(place);
+            self.tally.note(Event::Linked { path, rule: class.rule, links: stat.nlink });
+        }
+        if before != Some(stat) {
+            self.baseline.looked_again(place, stat);
+        }
+    }
+
+    /// A protected file that could not be read at the start can be read now, or is gone.
+    fn adopt_at_last(&mut self, place: &Place, class: Class, now: Snapshot) {
+        let shown = self.parts.roots.shown(place);
+        match now.content {
+            Content::Unread { .. } => {}
+            Content::Absent => {
+                self.unreadable.remove(place);
+                self.say(&format!("keep watch: {shown} is gone; it could not be read at the start, so it cannot be put back"));
+            }
+            _ => {
+                self.unreadable.remove(place);
+                let stored = look_and_store(
+                    self.parts.roots.get(place.root), &place.path, self.options.max_file_bytes, &self.parts.objects,
+                );
+                if let Ok(look) = stored {
+                    let accepted = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot });
+                    if accepted.is_ok() {
+                        self.say(&format!("keep watch: {shown} can be read now and is guarded from here on"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn remember_bytes(&mut self, place: &Place, bytes: Option<Vec<u8>>) {
+        const MOST: usize = 64;
+        match bytes {
+            Some(bytes) if self.after_bytes.len() < MOST || self.after_bytes.contains_key(place) => {
+                self.after_bytes.insert(place.clone(), bytes);
+            }
+            _ => {
+                self.after_bytes.remove(place);
+            }
+        }
+    }
+}
+
+/// A regular file whose content was not read.
+fn unread(stat: &platform::Stat, size: u64) -> Snapshot {
+    Snapshot {
+        content: Content::Unread { size },
+        mode: stat.mode,
+        uid: stat.uid,
+        gid: stat.gid,
+        immutable: stat.immutable,
+        append_only: stat.append_only,
+        stat: Some(*stat),
+        ..Snapshot::absent()
+    }
+}

@@ -1,0 +1,185 @@
+//! The first walk: what is found becomes the baseline, is made durable, and only then is anything said.
+
+use std::collections::BTreeMap;
+
+use platform::Place;
+
+use crate::baseline::{CapsError, Content, Directory, LookError, Row, Snapshot, look_and_store};
+use crate::cli::exit::{Refusal, RefusalCode, causes};
+use crate::journal::{Event, Record};
+
+use super::lines;
+use super::session::{Phase, Session, Unrestored};
+
+impl Session {
+    /// A protected path that exists at the start: its state is accepted as it is.
+    pub(super) fn adopt(&mut self, place: &Place) {
+        let Phase::Walking { unrestored, .. } = &mut self.phase else {
+            // A walk after the first one: what it finds is compared like anything else.
+            let now = self.now();
+            self.to_look.entry(place.clone()).or_insert(now);
+            return;
+        };
+        if self.baseline.get(place).is_some() {
+            return;
+        }
+        let Some(class) = self.parts.rules.classify(place) else { return };
+        if let Some(accepted) = unrestored.remove(place) {
+            return self.adopt_unrestored(place.clone(), accepted);
+        }
+        let root = self.parts.roots.get(place.root);
+        let shown = self.parts.roots.shown(place);
+        match look_and_store(root, &place.path, self.options.max_file_bytes, &self.parts.objects) {
+            Ok(look) if matches!(look.snapshot.content, Content::Absent | Content::Directory) => {}
+            Ok(look) => {
+                if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot }) {
+                    self.refuse(over_the_cap(&shown, &error));
+                }
+                self.note_parents(place);
+            }
+            Err(LookError::TooLarge { size, max_bytes, .. }) => {
+                let error = CapsError::FileBytes { place: place.clone(), size, max_bytes };
+                self.refuse(over_the_cap(&shown, &error));
+            }
+            Err(LookError::Store { source, .. }) => self.refuse(Refusal::new(
+                RefusalCode::Journal,
+                format!("the content of {shown} cannot be stored: {}", causes(&source)),
+                "make room, or choose another place with KEEP_STATE_DIR",
+            )),
+            Err(error) => {
+                self.unreadable.insert(place.clone());
+                self.say(&format!("keep watch: {shown} is not guarded: {}", causes(&error)));
+            }
+        }
+    }
+
+    /// A path that an interrupted run left changed and that could not be put back: the person is asked at once.
+    fn adopt_unrestored(&mut self, place: Place, accepted: Snapshot) {
+        let Some(class) = self.parts.rules.classify(&place) else { return };
+        if !accepted.is_absent() {
+            // It had room in the run that accepted it; if the caps are smaller now, it is asked about as a new file.
+            let _ = self.baseline.accept(place.clone(), Row { class, snapshot: accepted });
+            self.note_parents(&place);
+        }
+        let now = self.now();
+        self.to_look.insert(place, now);
+    }
+
+    /// The start is refused once the walk is over, with everything that stood in its way.
+    fn refuse(&mut self, refusal: Refusal) {
+        if let Phase::Walking { refused, .. } = &mut self.phase {
+            match refused.iter_mut().find(|known| known.code == refusal.code) {
+                Some(known) if known.message.len() < 2_000 => known.message.push_str(&format!("; {}", refusal.message)),
+                Some(_) => {}
+                None => refused.push(refusal),
+            }
+        }
+    }
+
+    /// Remembers the directories above a path, to make them again as they were.
+    pub(super) fn note_parents(&mut self, place: &Place) {
+        let ancestors: Vec<Place> =
+            place.path.ancestors().map(|path| Place { root: place.root, path }).filter(|dir| self.baseline.directory(dir).is_none()).collect();
+        for dir in ancestors {
+            if let Ok(Some(directory)) = Directory::look(self.parts.roots.get(dir.root), &dir.path) {
+                self.tally.note(Event::Directory {
+                    path: self.parts.roots.stored(&dir),
+                    mode: directory.mode,
+                    uid: directory.uid,
+                    gid: directory.gid,
+                });
+                self.baseline.accept_directory(dir, directory);
+            }
+        }
+    }
+
+    /// The first walk is over.
+    pub(super) fn walked(&mut self) {
+        let Phase::Walking { unrestored, refused } = &mut self.phase else { return };
+        if let Some(refusal) = refused.pop() {
+            self.failed_start = Some(refusal);
+            return;
+        }
+        let unrestored: Unrestored = std::mem::take(unrestored);
+        for (place, accepted) in unrestored {
+            self.adopt_unrestored(place, accepted);
+        }
+        if let Err(refusal) = self.seal() {
+            self.failed_start = Some(refusal);
+            return;
+        }
+        self.phase = Phase::Watching;
+        self.to_look.append(&mut self.deferred);
+        self.tally.started_at = Some(self.parts.clock.wall());
+        self.tally.protected_files = self.baseline.len();
+        let changed = self.changed_between();
+        if !changed.is_empty() {
+            self.tally.note(Event::Changed { paths: changed.iter().map(|place| self.parts.roots.stored(place)).collect() });
+            let shown: Vec<String> = changed.iter().map(|place| self.parts.roots.shown(place)).collect();
+            self.say(&lines::changed_between(&shown));
+        }
+        let scope = self.options.scope.as_ref().map(|globs| {
+            globs.iter().map(|each| crate::text::escaped(each.glob.as_bytes())).collect::<Vec<_>>().join(", ")
+        });
+        let tree = crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(self.parts.roots.tree().path().as_os_str()));
+        self.say(&lines::started(
+            self.baseline.len(), &tree, self.options.backend, self.options.decision_timeout, self.options.frozen, scope.as_deref(),
+        ));
+    }
+
+    /// Makes contents and baseline durable: from here on a crash ends in this state.
+    fn seal(&mut self) -> Result<(), Refusal> {
+        let broken = |reason: String| {
+            Refusal::new(RefusalCode::Journal, format!("the baseline cannot be written down: {reason}"), "make room, or choose another place with KEEP_STATE_DIR")
+        };
+        self.parts.objects.sync().map_err(|error| broken(causes(&error)))?;
+        for (place, row) in self.baseline.rows() {
+            self.tally.note(Event::Baseline {
+                path: self.parts.roots.stored(place),
+                rule: row.class.rule,
+                mode: row.class.mode,
+                snapshot: Record::of(&row.snapshot),
+            });
+        }
+        self.tally.note(Event::Sealed { files: self.baseline.len() as u64 });
+        self.commit().map_err(broken)
+    }
+
+    /// What differs from the end of the last run, that ended properly: the person's own work, named once.
+    fn changed_between(&mut self) -> Vec<Place> {
+        let previous: BTreeMap<Place, Snapshot> = std::mem::take(&mut self.previous);
+        if previous.is_empty() {
+            return Vec::new();
+        }
+        let absent = Snapshot::absent();
+        let mut changed: Vec<Place> = Vec::new();
+        for (place, row) in self.baseline.rows() {
+            if previous.get(place).unwrap_or(&absent).compare(&row.snapshot).is_some() {
+                changed.push(place.clone());
+            }
+        }
+        let gone = previous.iter().filter(|(place, snapshot)| {
+            !snapshot.is_absent() && self.baseline.get(place).is_none() && !self.unreadable.contains(place)
+        });
+        changed.extend(gone.map(|(place, _)| place.clone()).filter(|place| self.parts.rules.classify(place).is_some()));
+        changed.sort();
+        changed
+    }
+}
+
+fn over_the_cap(shown: &str, error: &CapsError) -> Refusal {
+    let message = match error {
+        CapsError::FileBytes { size, max_bytes, .. } => {
+            format!("{shown} has {size} bytes; a protected file may have {max_bytes}")
+        }
+        CapsError::Files { max_files, .. } => format!("more than {max_files} protected files, the first too many is {shown}"),
+        CapsError::AllBytes { max_bytes, .. } => {
+            format!("the protected files have more than {max_bytes} bytes in all, with {shown}")
+        }
+    };
+    Refusal::new(
+        RefusalCode::LimitsExceeded,
+        message,
+        "raise the cap with --max-file-bytes N, or take the path out of the protected set if .cage.yaml put it there",
+    )
+}

@@ -1,0 +1,106 @@
+//! What a watch has come to so far: the rows of its report, and the entries still to be written down.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use platform::{LostCause, Place};
+
+use crate::journal::Event;
+
+use super::report::{Decision, Kept, Recovery, ReportPath};
+
+/// Restores of one contested path within this time are one row.
+const REPEAT: Duration = Duration::from_secs(1);
+/// At most one line a path in this time about what is restored without asking.
+pub const LINE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Rows, counters and waiting entries.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// When watching began.
+    pub started_at: Option<SystemTime>,
+    /// Protected files at the start.
+    pub protected_files: usize,
+    /// Decisions so far.
+    pub decisions: Vec<Decision>,
+    /// Report-mode changes so far.
+    pub kept: Vec<Kept>,
+    /// Protected files to which another name was made.
+    pub linked: Vec<Place>,
+    /// What was recovered at the start.
+    pub recovery: Option<Recovery>,
+    lost: BTreeMap<&'static str, u64>,
+    /// Entries for the journal that need not be durable before anything else happens.
+    notes: Vec<Event>,
+}
+
+/// The name of a cause in reports and the journal.
+pub const fn cause_name(cause: &LostCause) -> &'static str {
+    match cause {
+        LostCause::Overflow => "overflow",
+        LostCause::Limit(_) => "limit",
+        LostCause::Unmounted => "unmounted",
+        LostCause::Unreadable(_) => "unreadable",
+        LostCause::Stopped => "stopped",
+        _ => "gap",
+    }
+}
+
+impl Tally {
+    /// Nothing so far, but what was recovered at the start.
+    pub fn new(recovery: Option<Recovery>) -> Self {
+        Self { recovery, ..Self::default() }
+    }
+
+    /// Counts a loss and returns the cause's name.
+    pub fn lost(&mut self, cause: &LostCause) -> &'static str {
+        let name = cause_name(cause);
+        *self.lost.entry(name).or_default() += 1;
+        name
+    }
+
+    /// The losses by cause.
+    pub fn losses(&self) -> Vec<(String, u64)> {
+        self.lost.iter().map(|(cause, times)| ((*cause).to_owned(), *times)).collect()
+    }
+
+    /// Keeps an entry for the journal until the loop has time.
+    pub fn note(&mut self, event: Event) {
+        self.notes.push(event);
+    }
+
+    /// Takes the entries that wait.
+    pub fn take_notes(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Adds a decision; one more restore of a contested path within a second only counts up its row.
+    pub fn decided(&mut self, decision: Decision) {
+        if decision.outcome == "auto_restored"
+            && let Some(last) = self.decisions.iter_mut().rev().take(64).find(|row| row.path == decision.path)
+            && last.outcome == "auto_restored"
+            && decision.decided_at.duration_since(last.decided_at).is_ok_and(|since| since < REPEAT * (last.repeats + 1))
+        {
+            last.repeats += 1;
+            last.sha256_after = decision.sha256_after;
+            last.quarantine = decision.quarantine.or(last.quarantine.take());
+            return;
+        }
+        self.decisions.push(decision);
+    }
+
+    /// How many decisions have this outcome, each restore counted.
+    pub fn count(&self, outcome: impl Fn(&str) -> bool) -> usize {
+        self.decisions.iter().filter(|row| outcome(row.outcome)).map(|row| 1 + row.repeats as usize).sum()
+    }
+
+    /// Adds a report-mode change.
+    pub fn kept(&mut self, kept: Kept) {
+        self.kept.push(kept);
+    }
+
+    /// The paths with a name of their own for reports.
+    pub fn linked_paths(&self, name: impl Fn(&Place) -> ReportPath) -> Vec<ReportPath> {
+        self.linked.iter().map(name).collect()
+    }
+}
