@@ -268,8 +268,14 @@ impl Session {
     /// Adds a row to the report.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn decided(
-        &mut self, place: &Place, class: Class, change: &Change, detected: Moment, outcome: &'static str,
-        quarantine: Option<String>, restore_attempts: Option<u32>,
+        &mut self,
+        place: &Place,
+        class: Class,
+        change: &Change,
+        detected: Moment,
+        outcome: &'static str,
+        quarantine: Option<String>,
+        restore_attempts: Option<u32>,
     ) {
         self.tally.decided(Decision {
             path: self.report_path(place),
@@ -304,11 +310,14 @@ impl Session {
     pub(super) fn write_down(&mut self) {
         if let Err(reason) = self.commit() {
             let now = self.now();
-            self.parts.console.line_if_new("journal", &format!("keep watch: the journal cannot be written: {reason}"), now);
+            self.parts.console.line_if_new(
+                "journal",
+                &format!("keep watch: the journal cannot be written: {reason}"),
+                now,
+            );
         }
     }
 }
-
 
 const fn restore_outcome(outcome: Outcome) -> RestoreOutcome {
     match outcome {

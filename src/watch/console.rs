@@ -256,7 +256,9 @@ impl Console {
         let now = self.clock.now();
         self.next_tick = self.shown.as_ref().map(|shown| {
             let left = shown.deadline.since(now);
-            now + left.checked_sub(Duration::from_secs(seconds_left(shown.deadline, now).saturating_sub(1))).unwrap_or(left)
+            now + left
+                .checked_sub(Duration::from_secs(seconds_left(shown.deadline, now).saturating_sub(1)))
+                .unwrap_or(left)
         });
     }
 

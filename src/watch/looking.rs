@@ -84,7 +84,11 @@ impl Session {
             // Nothing of ours can be reached there: for the path it is as if it were gone.
             Err(LookError::Mounted { .. }) => Snapshot::absent(),
             Err(error) => {
-                self.say(&format!("keep watch: {}: {}", self.parts.roots.shown(place), crate::cli::exit::causes(&error)));
+                self.say(&format!(
+                    "keep watch: {}: {}",
+                    self.parts.roots.shown(place),
+                    crate::cli::exit::causes(&error)
+                ));
                 return;
             }
         };
@@ -135,12 +139,17 @@ impl Session {
             Content::Unread { .. } => {}
             Content::Absent => {
                 self.unreadable.remove(place);
-                self.say(&format!("keep watch: {shown} is gone; it could not be read at the start, so it cannot be put back"));
+                self.say(&format!(
+                    "keep watch: {shown} is gone; it could not be read at the start, so it cannot be put back"
+                ));
             }
             _ => {
                 self.unreadable.remove(place);
                 let stored = look_and_store(
-                    self.parts.roots.get(place.root), &place.path, self.options.max_file_bytes, &self.parts.objects,
+                    self.parts.roots.get(place.root),
+                    &place.path,
+                    self.options.max_file_bytes,
+                    &self.parts.objects,
                 );
                 if let Ok(look) = stored {
                     let accepted = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot });

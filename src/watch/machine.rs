@@ -456,7 +456,14 @@ impl Machine {
         }
     }
 
-    fn answered(&mut self, answer: Answer, question: u64, version: u64, held: &BTreeSet<Place>, effects: &mut Vec<Effect>) {
+    fn answered(
+        &mut self,
+        answer: Answer,
+        question: u64,
+        version: u64,
+        held: &BTreeSet<Place>,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(order) = self.groups.iter().find(|(_, group)| group.id == question).map(|(order, _)| *order) else {
             return;
         };

@@ -127,7 +127,8 @@ fn accept_counts_only_for_what_was_on_screen() {
     run.write(".env", "one", 0);
     let (question, version) = run.on_screen();
     run.write(".env", "two", 500);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
+    let effects =
+        run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
     assert_eq!(outcomes(&effects), []);
     assert_eq!(run.0.question().expect("still open").deadline, at(20_000));
     assert_eq!(outcomes(&run.answer(Answer::Accept, 900)), [(".env".into(), Outcome::Accepted)]);
@@ -142,7 +143,8 @@ fn accept_is_bound_to_the_bits() {
     let mut other = change("one");
     other.after.mode = 0o777;
     run.looked(".env", SECRET, Some(other), 500);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
+    let effects =
+        run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
     assert_eq!(outcomes(&effects), []);
 }
 
@@ -154,7 +156,8 @@ fn an_answer_to_an_older_question_does_nothing() {
     run.tick(20_000);
     run.restored(".env");
     run.write(".env", "one", 21_000);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(21_400));
+    let effects =
+        run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(21_400));
     assert_eq!(outcomes(&effects), []);
 }
 

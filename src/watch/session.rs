@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
+use platform::event::Subscription;
 use platform::notify::Notifier;
 use platform::signals::Signal;
 use platform::terminal::InputEvent;
-use platform::event::Subscription;
 use platform::{Clock, Hint, LostCause, Moment, Place};
 
 use crate::ask::Key;
@@ -152,8 +152,13 @@ const OVERSLEPT: Duration = Duration::from_millis(1500);
 impl Session {
     /// A watch whose backend has been started.
     pub fn new(
-        parts: Parts, options: Options, machine: Machine, baseline: Baseline, unrestored: Unrestored,
-        previous: BTreeMap<Place, Snapshot>, tally: Tally,
+        parts: Parts,
+        options: Options,
+        machine: Machine,
+        baseline: Baseline,
+        unrestored: Unrestored,
+        previous: BTreeMap<Place, Snapshot>,
+        tally: Tally,
     ) -> Self {
         let now = parts.clock.now();
         Self {
