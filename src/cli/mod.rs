@@ -2,6 +2,8 @@
 
 pub mod args;
 mod begin;
+mod diagnosis;
+mod doctor;
 
 pub mod exit;
 mod ground;
@@ -44,7 +46,7 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
         Command::Log(args) => log::run(args, cli.color, &environment),
         Command::Quarantine(args) => quarantine::run(args, cli.color, &environment),
         Command::Recover(args) => recover::run(args, &environment),
-        Command::Doctor(_) => Exit::Broke.code(),
+        Command::Doctor(args) => doctor::run(args, cli.color, &environment),
         Command::Completions(args) => pages::completions(args),
         Command::Man(args) => pages::man(args),
     }
