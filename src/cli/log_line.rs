@@ -43,7 +43,9 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
     Some(match event {
         Event::Baseline { .. } | Event::Directory { .. } => return None,
         Event::Session { command, pid, root, backend, .. } => {
-            format!("keep {} began in {}: pid {pid}, {}", plain(command), shown(root), plain(backend))
+            // A recovery learns of no changes.
+            let by = if backend == "none" { String::new() } else { format!(", {}", plain(backend)) };
+            format!("keep {} began in {}: pid {pid}{by}", plain(command), shown(root))
         }
         Event::Sealed { files } => format!("the baseline is complete: {}", files_counted(*files)),
         Event::Accepted { path: at, rule, kind, snapshot } => {

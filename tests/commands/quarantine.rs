@@ -1,7 +1,10 @@
 //! `keep quarantine`.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
 use crate::lab::{AT, Lab, Ran};
 
@@ -54,6 +57,24 @@ fn what_is_known_is_shown_and_the_content_only_when_asked_for() {
         "KEY=\x1b[2Jx\n",
         "another program gets the bytes"
     );
+}
+
+#[test]
+fn on_a_terminal_the_content_moves_no_cursor() {
+    let (lab, id) = rejected();
+    let pair = native_pty_system().openpty(PtySize::default()).expect("a terminal");
+    let mut command = CommandBuilder::from_argv(vec![env!("CARGO_BIN_EXE_keep").into()]);
+    command.args(["quarantine", "show", &id, "--content"]);
+    command.cwd(lab.at(""));
+    command.env_clear();
+    lab.command(&[]).get_envs().for_each(|(name, value)| command.env(name, value.expect("is set")));
+    let mut child = pair.slave.spawn_command(command).expect("starts");
+    drop(pair.slave);
+    let mut shown = Vec::new();
+    // The end of a terminal nobody has open any more is an error on Linux.
+    let _ = pair.master.try_clone_reader().expect("can be read").read_to_end(&mut shown);
+    assert!(child.wait().expect("ends").success());
+    assert_eq!(String::from_utf8_lossy(&shown), "KEY=\\x1b[2Jx\r\n");
 }
 
 #[test]
