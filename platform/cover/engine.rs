@@ -402,14 +402,12 @@ impl<M: Marks> Engine<M> {
         self.table.set_kind(node, Kind::Unreadable);
         self.hints.push(Hint::Lost(LostCause::Unreadable(self.place(node))));
         let Some(parent) = self.table.parent(node) else { return };
-        let extra = Extra { attributes: true, ..self.table.extra(parent) };
-        match parent_dir {
-            Some(dir) => self.hear_more(parent, dir, extra),
-            None => {
-                if let Some(dir) = self.open(parent) {
-                    self.hear_more(parent, &dir, extra);
-                }
-            }
+        let opened = if parent_dir.is_none() { self.open(parent) } else { None };
+        let Some(dir) = parent_dir.or(opened.as_ref()) else { return };
+        self.hear_more(parent, dir, Extra { attributes: true, ..self.table.extra(parent) });
+        let mut key = Vec::new();
+        if self.table.key(node).is_empty() && self.marks.identify(dir, self.table.name(node), &mut key) {
+            self.table.set_key(node, &key);
         }
     }
 

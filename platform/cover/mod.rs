@@ -58,6 +58,8 @@ pub enum Event<'e> {
     },
     /// Something happened to the marked object itself.
     Own(&'e [u8]),
+    /// The attributes of a directory changed.
+    Attributes(&'e [u8]),
     /// The mark is no longer there.
     Unmarked(&'e [u8]),
     /// Events were dropped.
@@ -81,6 +83,12 @@ pub trait Marks: Send {
 
     /// Marks what has the name now and writes its identity to `key`. It is not a directory.
     fn mark_entry(&mut self, dir: &Dir, name: &[u8], file_type: FileType, key: &mut Vec<u8>) -> Result<(), MarkError>;
+
+    /// Writes the identity of the directory `name`, which may not be opened, to `key`, if events about its attributes name it
+    /// by identity. `false` if they name it as an entry.
+    fn identify(&mut self, _dir: &Dir, _name: &[u8], _key: &mut Vec<u8>) -> bool {
+        false
+    }
 
     /// Takes a mark off, if that can be done by identity.
     fn unmark(&mut self, key: &[u8]);

@@ -145,6 +145,10 @@ impl Marks for Groups {
         self.identity(dir, &name, key).map_err(failed)
     }
 
+    fn identify(&mut self, dir: &Dir, name: &[u8], key: &mut Vec<u8>) -> bool {
+        CString::new(name).is_ok_and(|name| self.identity(dir, &name, key).is_ok())
+    }
+
     fn unmark(&mut self, _key: &[u8]) {}
 
     fn queues(&self) -> [BorrowedFd<'_>; 2] {
@@ -188,9 +192,12 @@ fn tell(event: &records::Fanotify<'_>, see: &mut dyn FnMut(Event<'_>) -> bool) {
                 see(Event::Own(key));
             }
             _ if matches!(object.name, b"" | b".") => {
-                // A directory's own attributes are nobody's concern here; its end and its moving are.
                 if event.mask & GONE != 0 {
                     see(Event::Own(key));
+                }
+                // A directory's attributes are told with its own handle, to a mark on its parent as well.
+                if event.mask & libc::FAN_ATTRIB != 0 {
+                    see(Event::Attributes(key));
                 }
             }
             Part::Entry | Part::OldEntry | Part::NewEntry | Part::Directory => {
