@@ -557,6 +557,13 @@ impl<M: Marks> Engine<M> {
             }
             Err(_) => {
                 self.unreadable(node, Some(parent));
+                // It may have become readable before we listened for that.
+                if self.table.lives(node) && parent.open_dir(self.table.name(node)).is_ok() {
+                    let name = self.table.name(node).to_vec();
+                    if let Some(above) = self.table.parent(node) {
+                        self.notes.note_moved(above, &name, false);
+                    }
+                }
                 return None;
             }
         };

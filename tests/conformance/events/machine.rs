@@ -58,7 +58,8 @@ impl Drop for Mounted {
     }
 }
 
-fn run(command: &mut Command) -> bool {
+/// Whether the command could be run and succeeded.
+pub fn run(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
@@ -89,11 +90,21 @@ impl Mounted {
         for dir in [&lower, &upper, &work, &point] {
             fs::create_dir(dir).expect("a directory");
         }
-        fs::create_dir_all(lower.join("old/deep")).expect("a lower directory");
-        fs::write(lower.join("old/deep/.env"), "lower").expect("a lower file");
+        for backend in platform::backends() {
+            let deep = lower.join(backend.name()).join("old/deep");
+            fs::create_dir_all(&deep).expect("a lower directory");
+            fs::write(deep.join(".env"), "lower").expect("a lower file");
+        }
         let options = format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
         let mount =
             || is_root() && run(Command::new("mount").args(["-t", "overlay", "overlay", "-o", &options]).arg(&point));
         present("overlay", mount()).then(|| Self { point, _dir: dir })
+    }
+
+    /// The directory `dir` once more at `point`, which must exist.
+    pub fn bind(dir: &Path, point: &Path) -> Option<Self> {
+        let bound = is_root() && run(Command::new("mount").arg("--bind").arg(dir).arg(point));
+        present("bind", bound)
+            .then(|| Self { point: point.to_owned(), _dir: tempfile::tempdir().expect("a directory") })
     }
 }

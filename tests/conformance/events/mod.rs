@@ -6,6 +6,7 @@
 
 mod fixture;
 mod machine;
+mod mounts;
 mod random;
 mod scenarios;
 
