@@ -177,6 +177,11 @@ impl<M: Marks> Engine<M> {
         &self.marks
     }
 
+    #[cfg(test)]
+    pub(super) fn marks_mut(&mut self) -> &mut M {
+        &mut self.marks
+    }
+
     /// The hints so far.
     pub(super) fn take_hints(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.hints)
@@ -278,21 +283,21 @@ impl<M: Marks> Engine<M> {
                     self.vanish(child);
                 }
                 Some((child, Kind::Entry)) => self.forget(child),
-                Some((_, Kind::Pending)) => return,
                 _ => {}
             },
             // It exists but may not be opened: covering it says so.
             Err(_) if child.is_some_and(|child| self.table.kind(child) == Kind::Unreadable) => return,
             Err(_) => {}
         }
+        // One that is pending already is queued once more: what comes second finds it covered and does nothing.
         let child = match self.table.child(parent, name) {
-            Some(child) => {
-                self.table.set_kind(child, Kind::Pending);
-                child
+            Some(child) => child,
+            None => {
+                self.hints.push(Hint::Appeared(place));
+                self.table.add(parent, name, Kind::Pending)
             }
-            None => self.table.add(parent, name, Kind::Pending),
         };
-        self.hints.push(Hint::Appeared(place));
+        self.table.set_kind(child, Kind::Pending);
         let children = vec![child];
         self.lanes[APPEARED].push_back(Job::Cover(Batch { parent, dir: None, children, look: Look::Later }));
     }
@@ -684,11 +689,11 @@ impl<M: Marks> Engine<M> {
             return;
         }
         match known.map(|child| (child, self.table.kind(child))) {
-            Some((child, Kind::Covered | Kind::Pending)) => {
+            Some((child, Kind::Covered)) => {
                 open.seen.insert(child);
                 return;
             }
-            Some((child, Kind::Unreadable)) => {
+            Some((child, Kind::Unreadable | Kind::Pending)) => {
                 open.seen.insert(child);
                 self.table.set_kind(child, Kind::Pending);
                 open.found.push(child);

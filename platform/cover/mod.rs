@@ -9,6 +9,8 @@
 mod engine;
 mod notes;
 mod table;
+#[cfg(test)]
+mod tests;
 mod thread;
 
 use std::io;

@@ -84,7 +84,7 @@ impl Notes {
                 let path = self.paths.entry(node).or_insert_with(|| table.path(node));
                 if set.interest.covers(table.root(node), path, name) {
                     self.note_touched(node, name, true);
-                } else if table.child(node, name).is_some() {
+                } else if table.has_children(node) && table.child(node, name).is_some() {
                     // A directory gave way to a file, in events the kernel merged.
                     self.note_moved(node, name, true);
                 }

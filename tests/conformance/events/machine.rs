@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use platform::event::EventSource;
+
 /// Whether a thing is there. Panics if it is expected and is not.
 pub fn present(thing: &str, there: bool) -> bool {
     let expected = std::env::var("KEEP_EXPECT").is_ok_and(|list| list.split(',').any(|name| name == thing));
@@ -17,14 +19,14 @@ pub fn present(thing: &str, there: bool) -> bool {
 
 /// The backends that work.
 pub fn backends() -> Vec<&'static str> {
-    let works = |source: &Box<dyn platform::event::EventSource>| match source.probe() {
+    let works = |source: &dyn EventSource| match source.probe() {
         Ok(()) => present(source.name(), true),
         Err(error) => {
             println!("{error}");
             present(source.name(), false)
         }
     };
-    platform::backends().iter().filter(|source| works(source)).map(|source| source.name()).collect()
+    platform::backends().iter().filter(|source| works(source.as_ref())).map(|source| source.name()).collect()
 }
 
 pub fn is_root() -> bool {
