@@ -77,8 +77,9 @@ pub enum Event<'e> {
 /// There are two queues: the second tells of the entries of directories, the first of the marked entries themselves. So a
 /// storm of names in some directory cannot push out what happens to a covered file.
 pub trait Marks: Send {
-    /// Marks the directory and writes its identity to `key`.
-    fn mark_dir(&mut self, dir: &Dir, extra: Extra, key: &mut Vec<u8>) -> Result<(), MarkError>;
+    /// Marks the directory and writes its identity to `key`. `near` is the identity of another object of the same file
+    /// system, if one is known to be.
+    fn mark_dir(&mut self, dir: &Dir, extra: Extra, near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError>;
 
     /// Whether the directory, which may be marked or not, has this identity.
     fn is(&mut self, dir: &Dir, extra: Extra, key: &[u8]) -> bool;

@@ -53,7 +53,7 @@ impl Scripted {
 }
 
 impl Marks for Scripted {
-    fn mark_dir(&mut self, dir: &Dir, _extra: Extra, key: &mut Vec<u8>) -> Result<(), MarkError> {
+    fn mark_dir(&mut self, dir: &Dir, _extra: Extra, _near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError> {
         self.mark(dir.own_stat().expect("a stat").id.ino, key)
     }
 

@@ -88,3 +88,43 @@ fn a_change_that_copies_up_from_a_lower_layer_is_told() {
         watch.told("old/deep/.env");
     }
 }
+
+#[test]
+fn a_file_mounted_over_a_covered_one_is_marked_where_it_lies() {
+    let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory");
+    let source = elsewhere.path().join("source");
+    for backend in marking() {
+        let fixture = Fixture::new(backend, &std::env::temp_dir());
+        fixture.write(".env", "x");
+        fs::write(&source, "another").expect("a file");
+        let Some(_mounted) = Mounted::bind(&source, &fixture.at(".env")) else { return };
+        let mut watch = fixture.watch();
+        append(&source);
+        watch.told(".env");
+    }
+}
+
+#[test]
+fn a_subvolume_is_covered_like_a_directory() {
+    let Some(mounted) = Mounted::image("btrfs") else { return };
+    let subvolume = |path: &Path| {
+        let made = machine::run(std::process::Command::new("btrfs").args(["subvolume", "create"]).arg(path));
+        assert!(made, "{}", path.display());
+    };
+    for backend in machine::backends() {
+        let fixture = Fixture::new(backend, mounted.path());
+        subvolume(&fixture.at("before"));
+        fixture.write("before/d/.env", "x");
+        let mut watch = fixture.watch();
+        append(&fixture.at("before/d/.env"));
+        watch.told("before/d/.env");
+        fixture.write("before/d/config", "x");
+        watch.told("before/d/config");
+        subvolume(&fixture.at("later"));
+        fixture.write("later/d/.env", "x");
+        watch.told("later/d/.env");
+        watch.forget();
+        append(&fixture.at("later/d/.env"));
+        watch.told("later/d/.env");
+    }
+}
