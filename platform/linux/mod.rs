@@ -16,6 +16,8 @@ mod fanotify;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
+mod groups;
+#[cfg(target_os = "linux")]
 mod inotify;
 #[cfg(target_os = "linux")]
 mod layout;
