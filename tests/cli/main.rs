@@ -1,0 +1,12 @@
+//! The program itself, on a pseudo-terminal in a home of its own.
+
+// A test starts programs and has files and a clock of its own; the policy it tests has none of them.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod ending;
+mod keys;
+mod questions;
+mod start;
