@@ -8,5 +8,12 @@ mod support;
 
 mod ending;
 mod keys;
+mod notifier;
+mod obstacles;
+mod places;
 mod questions;
+mod recovery;
+mod report;
+mod screen;
 mod start;
+mod state;

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 pub use needs::{Mounted, goes_on_as_an_ordinary_user, has_python, is_root, python, skip};
 pub use sandbox::{Content, ENV, Sandbox, fresh, sha};
+pub use transcript::squeezed;
 pub use watch::{Ended, Watch};
 
 /// How long anything may take, on a machine that has more to do.
