@@ -2,7 +2,8 @@
 //!
 //! Promise: at every moment the place holds what was rejected or what is accepted, whole, and never part of either; what
 //! was rejected is in the quarantine, still in place, or beside it under the name in the journal; no symlink is followed
-//! and no directory above is loosened. When [`Restore::run`] returns `Ok`, a read through the root gave the accepted state.
+//! and no directory above is loosened. When [`Restore::run`] returns `Ok`, the accepted
+//! state had been read back and then had the place's name, if only for an instant.
 //! Limit: another process may change the place right after, which the watch sees as a new change; in between, on file
 //! systems that cannot swap two names (NFS, FAT), nothing has the name for an instant. A directory whose bits forbid us to
 //! write in it stays as it is, and the error says so.
@@ -27,7 +28,7 @@ use super::set::Baseline;
 use super::snapshot::{Content, Snapshot};
 use crate::store::{Held, Objects, Quarantine, QuarantineId, Rejection};
 
-/// How often a place that another process keeps changing is put back before the next round is left to the watch.
+/// How often it is tried when another process comes in between.
 const ATTEMPTS: u32 = 5;
 
 /// How names beside a place start while it is put back.
@@ -66,8 +67,9 @@ pub struct Restored {
     pub remade: Vec<RelPath>,
     /// Directories that had not been there before and were empty, deepest first.
     pub removed: Vec<RelPath>,
-    /// The state read back.
-    pub snapshot: Snapshot,
+    /// The state read back. `None` if somebody had changed the place again by then: that is a new change, and not refused
+    /// yet.
+    pub snapshot: Option<Snapshot>,
 }
 
 /// One place to put back.
@@ -142,34 +144,42 @@ impl Restore<'_> {
         })
     }
 
-    fn attempts(&self, progress: &mut Progress) -> Result<(u32, Snapshot), RestoreError> {
-        for attempt in 1..=ATTEMPTS {
-            let mut inexact = None;
-            if let Some(dir) = self.parent(progress)? {
-                let name = self.place.path.name().ok_or(RootError::IsRoot)?;
-                let placed = match self.accepted.content {
-                    Content::Absent => self.remove(&dir, name, progress).map(|()| None),
-                    _ => self.put(&dir, name, progress),
-                };
-                inexact = placed.map_err(|error| error.with_flags(&dir, name))?;
-                dir.sync()?;
+    fn attempts(&self, progress: &mut Progress) -> Result<(u32, Option<Snapshot>), RestoreError> {
+        let mut attempt = 1;
+        let inexact = loop {
+            match self.attempt(progress) {
+                Err(RestoreError::Contended { .. }) if attempt < ATTEMPTS => attempt += 1,
+                Err(RestoreError::Contended { .. }) => return Err(RestoreError::Contended { attempts: attempt }),
+                done => break done?,
             }
-            let now = match look(self.root, &self.place.path, self.baseline.caps().file_bytes) {
-                Ok(look) => look.snapshot,
-                // Somebody put something large there meanwhile.
-                Err(LookError::TooLarge { .. }) => continue,
-                Err(error) => return Err(RestoreError::ReadBack(error)),
-            };
-            if self.accepted.same(&now) {
-                return Ok((attempt, now));
-            }
-            if let Some(error) = inexact
-                && self.accepted.content == now.content
-            {
-                return Err(error);
-            }
+        };
+        let now = match look(self.root, &self.place.path, self.baseline.caps().file_bytes) {
+            Ok(look) => look.snapshot,
+            // Somebody put something large there since.
+            Err(LookError::TooLarge { .. }) => return Ok((attempt, None)),
+            Err(error) => return Err(RestoreError::ReadBack(error)),
+        };
+        if self.accepted.same(&now) {
+            return Ok((attempt, Some(now)));
         }
-        Err(RestoreError::Contended { attempts: ATTEMPTS })
+        match inexact {
+            Some(error) if self.accepted.content == now.content => Err(error),
+            // What was laid there had been read back before it got the name: this came after it.
+            _ => Ok((attempt, None)),
+        }
+    }
+
+    /// One try. Returns why the place is not exactly as accepted, if it is not.
+    fn attempt(&self, progress: &mut Progress) -> Result<Option<RestoreError>, RestoreError> {
+        let Some(dir) = self.parent(progress)? else { return Ok(None) };
+        let name = self.place.path.name().ok_or(RootError::IsRoot)?;
+        let placed = match self.accepted.content {
+            Content::Absent => self.remove(&dir, name, progress).map(|()| None),
+            _ => self.put(&dir, name, progress),
+        };
+        let inexact = placed.map_err(|error| error.with_flags(&dir, name))?;
+        dir.sync()?;
+        Ok(inexact)
     }
 
     /// Moves `name` to quarantine, under the id from the journal if it is still free.

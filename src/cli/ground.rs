@@ -73,12 +73,14 @@ impl Ground {
 
     /// Opens the state folder of this tree, and makes it if there is none.
     pub fn state(&self) -> Result<StateFolder, Refusal> {
-        StateFolder::open(&self.state_top, self.owner, self.tree.path(), self.tree.id()).map_err(|error| bad_state(&error))
+        StateFolder::open(&self.state_top, self.owner, self.tree.path(), self.tree.id())
+            .map_err(|error| bad_state(&error))
     }
 
     /// The state folder of this tree, if there is one.
     pub fn existing_state(&self) -> Result<Option<StateFolder>, Refusal> {
-        StateFolder::existing(&self.state_top, self.owner, self.tree.path(), self.tree.id()).map_err(|error| bad_state(&error))
+        StateFolder::existing(&self.state_top, self.owner, self.tree.path(), self.tree.id())
+            .map_err(|error| bad_state(&error))
     }
 }
 
@@ -104,7 +106,8 @@ fn give_up_root(owner: u32, environment: &Environment) -> Result<Option<u32>, Re
 fn home(user: Option<u32>, environment: &Environment) -> Option<PathBuf> {
     let named = environment.absolute("HOME").map(Path::to_path_buf);
     let Some(uid) = user else { return named };
-    let is_own = |home: &PathBuf| Dir::open_ambient(home).and_then(|dir| dir.own_stat()).is_ok_and(|stat| stat.uid == uid);
+    let is_own =
+        |home: &PathBuf| Dir::open_ambient(home).and_then(|dir| dir.own_stat()).is_ok_and(|stat| stat.uid == uid);
     named.filter(is_own).or_else(|| privilege::home_of(uid).ok().flatten())
 }
 
@@ -118,7 +121,9 @@ fn no_root(path: &Path, reason: &str) -> Refusal {
 
 fn not_found(start: &Path, error: &GitError) -> Refusal {
     let hint = match error {
-        GitError::Bare { .. } | GitError::InsideGitDir { .. } => "start in a working tree, or name one: keep watch PATH",
+        GitError::Bare { .. } | GitError::InsideGitDir { .. } => {
+            "start in a working tree, or name one: keep watch PATH"
+        }
         GitError::Broken { .. } => "mend or remove the .git there, or name another directory",
         _ => "name a directory you can read: keep watch PATH",
     };

@@ -53,7 +53,8 @@ pub fn assemble(ground: &Ground, rule_file: Option<&[u8]>, asked: &Asked) -> Res
         Glob::compile(text).map_err(|error| invalid(&format!("--allow-only {}: {error}", escaped(text.as_bytes()))))
     };
     let allow_only = asked.allow_only.iter().map(compile).collect::<Result<_, _>>()?;
-    let view = ground.repository.as_ref().map(|repository| git::read(repository, &ground.tree, &ground.sources, rule_file));
+    let view =
+        ground.repository.as_ref().map(|repository| git::read(repository, &ground.tree, &ground.sources, rule_file));
     let mut warnings = Vec::new();
     if let Some(view) = &view {
         warnings.extend(view.warnings.iter().map(|warning| format!("keep watch: warning: {warning}")));
@@ -63,7 +64,8 @@ pub fn assemble(ground: &Ground, rule_file: Option<&[u8]>, asked: &Asked) -> Res
             Some(Committed::Unknown) => Some("could not be compared with what git has"),
             Some(Committed::Same) | None => None,
         };
-        warnings.extend(state.map(|state| format!("keep watch: warning: .cage.yaml {state}; its rules apply as they are")));
+        warnings
+            .extend(state.map(|state| format!("keep watch: warning: .cage.yaml {state}; its rules apply as they are")));
     }
     let rules = assemble::assemble(file, Flags { lock_deps: asked.lock_deps, allow_only }, view);
     let mut roots = vec![Arc::clone(&ground.tree)];

@@ -64,8 +64,9 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let state = ground.state()?;
-    let _lock = lock(&state, &ground, "keep watch", &*clock)?;
-    let Assembled { rules, roots, frozen, scope, contest_limit, warnings } = assemble(&ground, rule_file.as_deref(), &asked)?;
+    let lock = lock(&state, &ground, "keep watch", &*clock)?;
+    let Assembled { rules, roots, frozen, scope, contest_limit, warnings } =
+        assemble(&ground, rule_file.as_deref(), &asked)?;
     let backend = choose(args.backend)?;
 
     let session = session_id(clock.wall(), platform::process::own_pid());
@@ -73,6 +74,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let (mut journal, replayed) = (opened.journal, opened.replayed);
     let objects = Objects::open(state.dir()).map_err(|error| bad_store(&causes(&error)))?;
     let quarantine = Quarantine::open(state.dir(), MAX_COPIED).map_err(|error| bad_store(&causes(&error)))?;
+    quarantine.tidy().map_err(|error| bad_store(&causes(&error)))?;
     let log = SessionLog::create(state.dir(), &session).map_err(|error| bad_store(&causes(&error)))?;
     let session_log = ReportPath::new(state.path().join(log.name()).as_os_str().as_bytes().to_vec());
 
@@ -166,6 +168,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         clock,
         messages,
         backend: subscription,
+        lock,
         start_polling,
     };
     Session::new(parts, options, machine, Baseline::new(caps), recovered.unrestored, previous, tally).run()
@@ -284,7 +287,8 @@ pub(super) fn lock(state: &StateFolder, ground: &Ground, command: &str, clock: &
 fn active(tree: &str, holder: &Known) -> Refusal {
     let command = holder.command.as_deref().map_or_else(|| "another keep".to_owned(), |text| escaped(text.as_bytes()));
     let pid = holder.pid.map_or_else(|| "unknown pid".to_owned(), |pid| format!("pid {pid}"));
-    let since = holder.since.as_deref().map_or_else(String::new, |text| format!(", since {}", escaped(text.as_bytes())));
+    let since =
+        holder.since.as_deref().map_or_else(String::new, |text| format!(", since {}", escaped(text.as_bytes())));
     Refusal::new(
         RefusalCode::Active,
         format!("{command} runs in {tree} already ({pid}{since})"),
@@ -315,7 +319,9 @@ fn start_signals(sender: &Sender<Message>) -> Result<Signals, Refusal> {
         // Nobody listens any more once the watch has ended.
         let _ = sender.send(Message::Signal(signal));
     }))
-    .map_err(|error| Refusal::new(RefusalCode::NoTty, causes(&error), "too many threads or open files may be the reason"))
+    .map_err(|error| {
+        Refusal::new(RefusalCode::NoTty, causes(&error), "too many threads or open files may be the reason")
+    })
 }
 
 fn start_input(terminal: &Terminal, sender: &Sender<Message>) -> Result<(), Refusal> {
@@ -393,5 +399,9 @@ pub(super) fn bad_journal(error: &JournalError) -> Refusal {
 }
 
 pub(super) fn bad_store(reason: &str) -> Refusal {
-    Refusal::new(RefusalCode::Journal, reason, "make room in the state folder, or choose another place with KEEP_STATE_DIR")
+    Refusal::new(
+        RefusalCode::Journal,
+        reason,
+        "make room in the state folder, or choose another place with KEEP_STATE_DIR",
+    )
 }

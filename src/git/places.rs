@@ -87,12 +87,26 @@ impl Places {
         }
     }
 
+    /// Adds a zone to the root that holds it, so that no file is covered under two names.
     fn add_external(&mut self, path: &Path, zone: Zone) {
-        match self.external.iter_mut().find(|root| root.path == path) {
-            Some(root) if root.zones.contains(&zone) => {}
-            Some(root) => root.zones.push(zone),
-            None => self.external.push(ExternalRoot { path: path.to_path_buf(), zones: vec![zone] }),
+        let holder = self.external.iter_mut().find_map(|root| Some((in_tree(&root.path, path)?, root)));
+        if let Some((below, root)) = holder {
+            let zone = Zone { path: below.join_path(&zone.path), ..zone };
+            if !root.zones.contains(&zone) {
+                root.zones.push(zone);
+            }
+            return;
         }
+        // Roots that the new one holds become zones of it.
+        let (held, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.external).into_iter().partition(|root| root.path.starts_with(path));
+        self.external = others;
+        let mut zones = vec![zone];
+        for root in held {
+            let Some(below) = in_tree(path, &root.path) else { continue };
+            zones.extend(root.zones.into_iter().map(|zone| Zone { path: below.join_path(&zone.path), ..zone }));
+        }
+        self.external.push(ExternalRoot { path: path.to_path_buf(), zones });
     }
 }
 

@@ -37,7 +37,7 @@ pub use line::{Entry, Head, MAX_LINE_BYTES, TooLong, Unreadable};
 pub use log::SessionLog;
 pub use memory::{FailsAt, MemoryJournal};
 pub use read::{Seen, Verified, read, read_from, verify};
-pub use record::{Record, RecordError, RecordType, parse_xattr_object, xattr_object};
+pub use record::{Record, RecordError, RecordType};
 pub use replay::{AcceptedState, DirectoryState, Replay, Replayed, SessionInfo, Unfinished, replay};
 pub use time::{rfc3339, session_id};
 

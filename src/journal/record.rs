@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::baseline::{Content, Snapshot};
 use crate::digest::Digest;
+use crate::store::{parse_attributes, serialize_attributes};
 
 /// What is at a path, without its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ pub struct Record {
     pub size: u64,
     /// Digest of the content, or of the link's text; `None` for other types.
     pub sha256: Option<Digest>,
-    /// Digest of what [`xattr_object`] makes of the extended attributes; `None` if there are none.
+    /// Digest of what [`serialize_attributes`] makes of the extended attributes; `None` if there are none.
     pub xattrs: Option<Digest>,
     /// Whether the file system refuses every change.
     pub immutable: bool,
@@ -72,7 +73,7 @@ pub enum RecordError<E> {
 }
 
 impl Record {
-    /// The record of a snapshot. Its objects are the content, the link's text and [`xattr_object`].
+    /// The record of a snapshot. Its objects are the content, the link's text and [`serialize_attributes`].
     pub fn of(snapshot: &Snapshot) -> Self {
         let (file_type, size) = match &snapshot.content {
             Content::Absent => (RecordType::Absent, 0),
@@ -91,7 +92,7 @@ impl Record {
             gid: snapshot.gid,
             size,
             sha256: snapshot.digest(),
-            xattrs: (!snapshot.xattrs.is_empty()).then(|| Digest::of(&xattr_object(&snapshot.xattrs))),
+            xattrs: (!snapshot.xattrs.is_empty()).then(|| Digest::of(&serialize_attributes(&snapshot.xattrs))),
             immutable: snapshot.immutable,
             append_only: snapshot.append_only,
         }
@@ -121,7 +122,7 @@ impl Record {
         };
         let xattrs = match self.xattrs {
             None => BTreeMap::new(),
-            Some(digest) => parse_xattr_object(&read(digest)?).ok_or(RecordError::Damaged(digest))?,
+            Some(digest) => parse_attributes(&read(digest)?).ok_or(RecordError::Damaged(digest))?,
         };
         Ok(Snapshot {
             content,
@@ -134,37 +135,6 @@ impl Record {
             stat: None,
         })
     }
-}
-
-/// Extended attributes as one object for the store: for each, in the order of names, the length of the name and of the
-/// value (32 bits, little-endian), then both. Equal attributes make equal objects.
-pub fn xattr_object(xattrs: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<u8> {
-    let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("the kernel allows 64 KiB").to_le_bytes();
-    let mut object = Vec::new();
-    for (name, value) in xattrs {
-        object.extend(length(name));
-        object.extend(length(value));
-        object.extend_from_slice(name);
-        object.extend_from_slice(value);
-    }
-    object
-}
-
-/// The attributes [`xattr_object`] was given; `None` for bytes it never makes.
-pub fn parse_xattr_object(mut object: &[u8]) -> Option<BTreeMap<Vec<u8>, Vec<u8>>> {
-    let mut xattrs = BTreeMap::new();
-    while !object.is_empty() {
-        let (name_length, rest) = object.split_first_chunk()?;
-        let (value_length, rest) = rest.split_first_chunk()?;
-        let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*name_length) as usize)?;
-        let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value_length) as usize)?;
-        if xattrs.last_key_value().is_some_and(|(last, _): (&Vec<u8>, _)| last.as_slice() >= name) {
-            return None;
-        }
-        xattrs.insert(name.to_vec(), value.to_vec());
-        object = rest;
-    }
-    Some(xattrs)
 }
 
 pub(super) fn octal<S: Serializer>(mode: &u32, serializer: S) -> Result<S::Ok, S::Error> {
@@ -216,7 +186,7 @@ mod tests {
 
     /// The objects a snapshot needs besides a file's bytes.
     fn store(snapshot: &Snapshot) -> impl FnMut(Digest) -> Result<Vec<u8>, &'static str> {
-        let mut objects = vec![xattr_object(&snapshot.xattrs)];
+        let mut objects = vec![serialize_attributes(&snapshot.xattrs)];
         if let Content::Symlink { text } = &snapshot.content {
             objects.push(text.clone());
         }
@@ -261,9 +231,9 @@ mod tests {
         fn attributes_come_back_and_other_bytes_never_panic(
             xattrs in attributes(), bytes in proptest::collection::vec(any::<u8>(), 0..40)
         ) {
-            prop_assert_eq!(parse_xattr_object(&xattr_object(&xattrs)), Some(xattrs));
-            if let Some(parsed) = parse_xattr_object(&bytes) {
-                prop_assert_eq!(xattr_object(&parsed), bytes);
+            prop_assert_eq!(parse_attributes(&serialize_attributes(&xattrs)), Some(xattrs));
+            if let Some(parsed) = parse_attributes(&bytes) {
+                prop_assert_eq!(serialize_attributes(&parsed), bytes);
             }
         }
     }

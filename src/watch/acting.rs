@@ -30,17 +30,20 @@ struct Refusal {
 }
 
 impl Session {
-    /// Feeds the machine and does what comes out.
+    /// Feeds the machine and does what comes out. Called while something is being done, it only adds to what is to do.
     pub(super) fn step(&mut self, input: Input) {
         let effects = self.machine.step(input, self.now());
-        if effects.is_empty() {
+        self.to_do.extend(effects);
+        if self.acting || self.to_do.is_empty() {
             return;
         }
+        self.acting = true;
         // The next question, or none, goes on the screen before any file is touched.
         self.draw();
-        for effect in effects {
+        while let Some(effect) = self.to_do.pop_front() {
             self.act(effect);
         }
+        self.acting = false;
     }
 
     /// A key that counts, for what is on the screen.
@@ -203,8 +206,13 @@ impl Session {
         });
         match done {
             Ok(done) => {
-                if let Some(stat) = done.snapshot.stat {
-                    self.baseline.looked_again(place, stat);
+                match done.snapshot.and_then(|snapshot| snapshot.stat) {
+                    Some(stat) => self.baseline.looked_again(place, stat),
+                    // Changed again already.
+                    None => {
+                        let now = self.parts.clock.now();
+                        self.to_look.insert(place.clone(), now);
+                    }
                 }
                 for dir in &done.removed {
                     self.new_dirs.remove(&Place { root: place.root, path: dir.clone() });
@@ -215,7 +223,7 @@ impl Session {
                     self.say(&format!("keep watch: what was rejected at {shown} lies beside it as {name}"));
                 }
                 let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
-                self.machine.step(Input::Restored(place.clone()), self.now());
+                self.step(Input::Restored(place.clone()));
                 self.restored(&refusal, ids);
             }
             Err(error) => self.not_restored(refusal, &error),
@@ -257,7 +265,7 @@ impl Session {
                 reason,
             });
         }
-        self.machine.step(Input::NotRestored(refusal.place.clone()), now);
+        self.step(Input::NotRestored(refusal.place.clone()));
         if matches!(error, RestoreError::AnotherObject { .. }) {
             // Something else came in between. It is refused as well; what it is goes to quarantine with the next try.
             self.to_look.insert(refusal.place.clone(), now);
@@ -268,8 +276,14 @@ impl Session {
     /// Adds a row to the report.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn decided(
-        &mut self, place: &Place, class: Class, change: &Change, detected: Moment, outcome: &'static str,
-        quarantine: Option<String>, restore_attempts: Option<u32>,
+        &mut self,
+        place: &Place,
+        class: Class,
+        change: &Change,
+        detected: Moment,
+        outcome: &'static str,
+        quarantine: Option<String>,
+        restore_attempts: Option<u32>,
     ) {
         self.tally.decided(Decision {
             path: self.report_path(place),
@@ -304,11 +318,14 @@ impl Session {
     pub(super) fn write_down(&mut self) {
         if let Err(reason) = self.commit() {
             let now = self.now();
-            self.parts.console.line_if_new("journal", &format!("keep watch: the journal cannot be written: {reason}"), now);
+            self.parts.console.line_if_new(
+                "journal",
+                &format!("keep watch: the journal cannot be written: {reason}"),
+                now,
+            );
         }
     }
 }
-
 
 const fn restore_outcome(outcome: Outcome) -> RestoreOutcome {
     match outcome {

@@ -1,8 +1,6 @@
 //! From the machine's question to the words on the screen.
 
-use platform::notify::Notification;
-
-use crate::ask::{self, Item, shown_digest};
+use crate::ask::{self, Item, attributes, shown_digest};
 use crate::baseline::Content;
 use crate::difference::{self, Format};
 
@@ -29,15 +27,11 @@ impl Session {
             return;
         }
         let picture = self.picture(&question);
-        let first = (question.members[0].place.clone(), question.members[0].class.rule, question.members.len());
+        let notification = picture.words.notification();
         if self.parts.console.show(picture)
             && let Some(notifier) = &self.parts.notifier
         {
-            let (place, rule, count) = first;
-            let shown = self.parts.roots.shown(&place);
-            let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-            let body = format!("{shown}{more} changed ({rule})");
-            notifier.notify(Notification { title: "keep watch".to_owned(), body });
+            notifier.notify(notification);
         }
     }
 
@@ -60,13 +54,22 @@ impl Session {
         let mut lines = Vec::new();
         let mut details = Vec::new();
         for (member, item) in question.members.iter().zip(&items).take(DETAILED) {
-            let Some(found) = self.difference(member) else { continue };
+            // Whoever accepts the content accepts these, too.
+            let mut shown = match self.baseline.get(member.place) {
+                Some(row) => attributes(&row.snapshot, &member.change.after),
+                None => Vec::new(),
+            };
+            let mut more = shown.clone();
+            if let Some(found) = self.difference(member) {
+                shown.extend(found.lines);
+                more.extend(found.details);
+            }
             if question.members.len() == 1 {
-                lines = found.lines;
-            } else {
+                lines = shown;
+            } else if !more.is_empty() {
                 details.push(format!("  {}:", item.path));
             }
-            details.extend(found.details.into_iter().map(|line| format!("  {line}")));
+            details.extend(more.into_iter().map(|line| format!("  {line}")));
         }
         if details.is_empty() {
             details.push("  nothing more can be shown".to_owned());

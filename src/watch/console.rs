@@ -14,7 +14,7 @@ use platform::{Clock, Moment, Place};
 use crate::ask::{self, Bell, Frame, Key, Keys, Screen};
 
 /// How often a terminal that took no bytes is tried again.
-const TRY_AGAIN: Duration = Duration::from_millis(50);
+const TRY_AGAIN: Duration = Duration::from_millis(10);
 /// A line that repeats is said again after this time.
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 
@@ -247,7 +247,6 @@ impl Console {
 
     /// Leaves raw mode, the question taken off.
     pub fn finish(&mut self) {
-        self.clear();
         let _pending_or_not = self.terminal.flush_pending();
         self.raw = None;
     }
@@ -256,7 +255,9 @@ impl Console {
         let now = self.clock.now();
         self.next_tick = self.shown.as_ref().map(|shown| {
             let left = shown.deadline.since(now);
-            now + left.checked_sub(Duration::from_secs(seconds_left(shown.deadline, now).saturating_sub(1))).unwrap_or(left)
+            now + left
+                .checked_sub(Duration::from_secs(seconds_left(shown.deadline, now).saturating_sub(1)))
+                .unwrap_or(left)
         });
     }
 

@@ -3,7 +3,11 @@
 //! Promise: whatever ended the watch, nothing undecided stays; what could not be put back is named, and then the journal
 //! does not say that the run ended properly, so that the next start tries again.
 
+use std::collections::BTreeSet;
+
+use crate::digest::Digest;
 use crate::journal::Event;
+use crate::store::serialize_attributes;
 
 use super::lines::counted;
 use super::machine::{Input, Outcome, Unrestored};
@@ -17,7 +21,7 @@ const ROUNDS: usize = 3;
 impl Session {
     /// Ends the watch in order.
     pub(super) fn finish(mut self) -> WatchReport {
-        let end = self.end.take().unwrap_or(End::Signal("SIGTERM"));
+        let end = self.end.clone().unwrap_or(End::Signal("SIGTERM"));
         self.step(Input::Stop);
         // Before the first walk is over, a path that is not known is not one that was added.
         let rounds = if matches!(self.phase, Phase::Watching) { ROUNDS } else { 0 };
@@ -54,11 +58,27 @@ impl Session {
             self.tally.note(Event::Ended { signal, exit_code: exit.code() });
         }
         self.write_down();
+        if in_order {
+            self.forget_objects();
+        }
         self.parts.console.clear();
         let summary = self.summary(&end);
         self.say(&summary);
         self.parts.console.finish();
         report
+    }
+
+    /// Removes contents that no accepted path has any more.
+    fn forget_objects(&mut self) {
+        let mut wanted = BTreeSet::new();
+        for (_, row) in self.baseline.rows() {
+            wanted.extend(row.snapshot.digest());
+            if !row.snapshot.xattrs.is_empty() {
+                wanted.insert(Digest::of(&serialize_attributes(&row.snapshot.xattrs)));
+            }
+        }
+        // What cannot be removed is a little space, no fault of the watch.
+        let _removed_or_not = self.parts.objects.retain(&wanted);
     }
 
     /// Looks at every path that is known or exists.

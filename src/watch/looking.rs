@@ -1,5 +1,7 @@
 //! From a hint to a change: look at the path, compare it with the baseline, tell the machine.
 
+use std::time::Duration;
+
 use platform::{FileType, Moment, Place};
 
 use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Row, Snapshot, look, look_and_store};
@@ -9,9 +11,18 @@ use crate::rules::{Class, Mode};
 use super::machine::Input;
 use super::session::Session;
 
+/// How long a path that is gone or empty is given to be filled again before it is asked about.
+const SETTLE: Duration = Duration::from_millis(15);
+
 impl Session {
     /// Looks at every path that was hinted at.
     pub(super) fn look_around(&mut self) {
+        let now = self.now();
+        let due = self.settling.iter().filter(|(_, (due, _))| *due <= now).map(|(place, (_, at))| (place.clone(), *at));
+        for (place, at) in due.collect::<Vec<_>>() {
+            // Stays in the list until the look, so that it is not put off again.
+            self.to_look.insert(place, at);
+        }
         while let Some((place, at)) = self.to_look.pop_first() {
             self.look_at(&place, at);
         }
@@ -84,7 +95,11 @@ impl Session {
             // Nothing of ours can be reached there: for the path it is as if it were gone.
             Err(LookError::Mounted { .. }) => Snapshot::absent(),
             Err(error) => {
-                self.say(&format!("keep watch: {}: {}", self.parts.roots.shown(place), crate::cli::exit::causes(&error)));
+                self.say(&format!(
+                    "keep watch: {}: {}",
+                    self.parts.roots.shown(place),
+                    crate::cli::exit::causes(&error)
+                ));
                 return;
             }
         };
@@ -92,11 +107,42 @@ impl Session {
             return self.adopt_at_last(place, class, now);
         }
         let change = self.compare(place, &now);
+        if self.is_half_way(place, change.as_ref(), at) {
+            return;
+        }
         if change.is_none() {
             self.after_bytes.remove(place);
             self.notice_the_same(place, class, &now);
         }
+        if let Some(change) = &change
+            && self.machine.last_seen(place).is_none_or(|last| last != change)
+        {
+            let digest = change.after.digest().map(|digest| digest.to_string());
+            self.log(
+                "changed",
+                place,
+                &[("rule", class.rule.name().into()), ("kind", change.kind.name().into()), ("sha256", digest.into())],
+            );
+        }
         self.step(Input::Looked { place: place.clone(), class, change, detected: at });
+    }
+
+    /// Whether the path looks as it does in the middle of a save: gone, or emptied, a moment ago. Editors, git and shells
+    /// put the new content there within microseconds; a question about the moment in between would help nobody.
+    fn is_half_way(&mut self, place: &Place, change: Option<&Change>, at: Moment) -> bool {
+        let started = self.settling.remove(place);
+        let Some(change) = change else { return false };
+        let emptied = matches!(change.after.content, Content::Regular { size: 0, .. });
+        if !emptied && !change.after.is_absent() || self.machine.is_open(place) || self.end.is_some() {
+            return false;
+        }
+        let now = self.now();
+        let (due, at) = started.unwrap_or((at.max(now) + SETTLE, at));
+        if due <= now {
+            return false;
+        }
+        self.settling.insert(place.clone(), (due, at));
+        true
     }
 
     /// How the path differs from the baseline.
@@ -135,12 +181,17 @@ impl Session {
             Content::Unread { .. } => {}
             Content::Absent => {
                 self.unreadable.remove(place);
-                self.say(&format!("keep watch: {shown} is gone; it could not be read at the start, so it cannot be put back"));
+                self.say(&format!(
+                    "keep watch: {shown} is gone; it could not be read at the start, so it cannot be put back"
+                ));
             }
             _ => {
                 self.unreadable.remove(place);
                 let stored = look_and_store(
-                    self.parts.roots.get(place.root), &place.path, self.options.max_file_bytes, &self.parts.objects,
+                    self.parts.roots.get(place.root),
+                    &place.path,
+                    self.options.max_file_bytes,
+                    &self.parts.objects,
                 );
                 if let Ok(look) = stored {
                     let accepted = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot });

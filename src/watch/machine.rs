@@ -270,7 +270,8 @@ impl Machine {
         }
     }
 
-    /// Takes one input at the moment `now`. Deadlines that have passed by then are dealt with first.
+    /// Takes one input at the moment `now`. Deadlines that have passed by then are dealt with first, whatever the input is.
+    #[must_use = "every effect has to be carried out"]
     pub fn step(&mut self, input: Input, now: Moment) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.expire(now, &mut effects);
@@ -456,7 +457,14 @@ impl Machine {
         }
     }
 
-    fn answered(&mut self, answer: Answer, question: u64, version: u64, held: &BTreeSet<Place>, effects: &mut Vec<Effect>) {
+    fn answered(
+        &mut self,
+        answer: Answer,
+        question: u64,
+        version: u64,
+        held: &BTreeSet<Place>,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(order) = self.groups.iter().find(|(_, group)| group.id == question).map(|(order, _)| *order) else {
             return;
         };

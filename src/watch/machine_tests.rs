@@ -127,7 +127,8 @@ fn accept_counts_only_for_what_was_on_screen() {
     run.write(".env", "one", 0);
     let (question, version) = run.on_screen();
     run.write(".env", "two", 500);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
+    let effects =
+        run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
     assert_eq!(outcomes(&effects), []);
     assert_eq!(run.0.question().expect("still open").deadline, at(20_000));
     assert_eq!(outcomes(&run.answer(Answer::Accept, 900)), [(".env".into(), Outcome::Accepted)]);
@@ -142,7 +143,8 @@ fn accept_is_bound_to_the_bits() {
     let mut other = change("one");
     other.after.mode = 0o777;
     run.looked(".env", SECRET, Some(other), 500);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
+    let effects =
+        run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(501));
     assert_eq!(outcomes(&effects), []);
 }
 
@@ -154,7 +156,8 @@ fn an_answer_to_an_older_question_does_nothing() {
     run.tick(20_000);
     run.restored(".env");
     run.write(".env", "one", 21_000);
-    let effects = run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(21_400));
+    let effects =
+        run.0.step(Input::Answer { answer: Answer::Accept, question, version, held: Default::default() }, at(21_400));
     assert_eq!(outcomes(&effects), []);
 }
 
@@ -243,15 +246,25 @@ fn a_failed_restore_is_tried_again_without_a_question() {
     let mut run = Run::new(3);
     run.write(".env", "x", 0);
     run.answer(Answer::Reject, 500);
-    run.0.step(Input::NotRestored(place(".env")), at(501));
+    assert_eq!(run.0.step(Input::NotRestored(place(".env")), at(501)), []);
     assert_eq!(run.write(".env", "y", 600), []);
     assert!(run.0.question().is_none());
     let again = run.0.step(Input::Retry, at(1_500));
     assert!(matches!(&again[..], [Effect::Restore { failures: 1, outcome: Outcome::Rejected, .. }]), "{again:?}");
-    run.0.step(Input::NotRestored(place(".env")), at(1_501));
+    assert_eq!(run.0.step(Input::NotRestored(place(".env")), at(1_501)), []);
     let settled = run.looked(".env", SECRET, None, 2_000);
     assert!(matches!(&settled[..], [Effect::Settled { failures: 2, .. }]), "{settled:?}");
     assert_eq!(run.0.step(Input::Retry, at(2_500)), []);
+}
+
+#[test]
+fn a_deadline_that_passes_during_another_restore_is_not_lost() {
+    let mut run = Run::new(3);
+    run.write("a/.env", "1", 0);
+    run.looked("ci.yml", CI, Some(change("2")), 100);
+    assert_eq!(outcomes(&run.tick(20_000)), [("a/.env".into(), Outcome::TimedOut)]);
+    let effects = run.0.step(Input::Restored(place("a/.env")), at(20_200));
+    assert_eq!(outcomes(&effects), [("ci.yml".into(), Outcome::TimedOut)]);
 }
 
 #[test]

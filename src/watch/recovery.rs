@@ -10,7 +10,7 @@ use platform::{Clock, Place};
 
 use crate::baseline::{Baseline, Caps, ChangeKind, Content, Directory, Restore, Row, Snapshot, clear_leftover, look};
 use crate::cli::exit::causes;
-use crate::journal::{Event, Journal, JournalError, Replayed, RestoreOutcome, rfc3339};
+use crate::journal::{Event, Journal, JournalError, Replayed, RestoreOutcome, portions, rfc3339};
 use crate::roots::Roots;
 use crate::rules::set::RuleSet;
 use crate::rules::{Class, Mode, Rule};
@@ -66,7 +66,11 @@ pub fn accepted(roots: &Roots, replayed: &Replayed, objects: &Objects) -> (BTree
             Ok(snapshot) => {
                 rows.insert(place, Row { class: Class { rule: state.rule, mode: state.mode }, snapshot });
             }
-            Err(error) => lines.push(format!("keep watch: {}: its accepted state is lost: {}", roots.shown(&place), causes(&error))),
+            Err(error) => lines.push(format!(
+                "keep watch: {}: its accepted state is lost: {}",
+                roots.shown(&place),
+                causes(&error)
+            )),
         }
     }
     (rows, lines)
@@ -77,7 +81,11 @@ impl Recovering<'_> {
     pub fn run(self) -> Result<Recovered, JournalError> {
         let session = self.replayed.sealed_session.as_ref().map_or(String::new(), |session| session.id.clone());
         let (rows, lines) = accepted(self.roots, self.replayed, self.objects);
-        let mut done = Recovered { recovery: Recovery { session: session.clone(), ..Recovery::default() }, lines, ..Recovered::default() };
+        let mut done = Recovered {
+            recovery: Recovery { session: session.clone(), ..Recovery::default() },
+            lines,
+            ..Recovered::default()
+        };
         let mut baseline = Baseline::new(Caps { file_bytes: u64::MAX, files: usize::MAX, all_bytes: u64::MAX });
         for (place, row) in rows {
             baseline.accept(place, row).expect("there is no cap here");
@@ -99,24 +107,44 @@ impl Recovering<'_> {
             }
         }
         let stored = |paths: &[ReportPath]| paths.iter().map(ReportPath::text).collect::<Vec<_>>();
-        let event = Event::Recovered {
-            from_session: session,
-            restored: stored(&done.recovery.restored),
-            kept: stored(&done.recovery.kept),
-        };
-        this.journal.append(&rfc3339(this.clock.wall()), &event)?;
+        let (restored, kept) = (stored(&done.recovery.restored), stored(&done.recovery.kept));
+        let at = rfc3339(this.clock.wall());
+        let mut restored = portions(&restored);
+        let mut kept = portions(&kept);
+        // At least one entry, also when nothing differed: it says that the earlier run is settled.
+        let mut written = false;
+        loop {
+            let (some, more) = (restored.next(), kept.next());
+            if written && some.is_none() && more.is_none() {
+                break;
+            }
+            written = true;
+            let event = Event::Recovered {
+                from_session: session.clone(),
+                restored: some.unwrap_or_default().to_vec(),
+                kept: more.unwrap_or_default().to_vec(),
+            };
+            this.journal.append(&at, &event)?;
+        }
         this.journal.commit()?;
         Ok(done)
     }
 
     fn clear_leftovers(&mut self, session: &str, done: &mut Recovered) {
         for unfinished in &self.replayed.unfinished {
-            let (Some(place), Some(temporary)) = (self.roots.find(&unfinished.path), &unfinished.temporary) else { continue };
+            let (Some(place), Some(temporary)) = (self.roots.find(&unfinished.path), &unfinished.temporary) else {
+                continue;
+            };
             let class = Class { rule: Rule::CageProtect, mode: Mode::Restore };
-            let class = self.replayed.baseline.get(&unfinished.path).map_or(class, |state| Class { rule: state.rule, mode: state.mode });
+            let class = self
+                .replayed
+                .baseline
+                .get(&unfinished.path)
+                .map_or(class, |state| Class { rule: state.rule, mode: state.mode });
             let why = self.why(&place, class, ChangeKind::Modified, session);
             let root = self.roots.get(place.root);
-            if let Err(error) = clear_leftover(root, &place, temporary.as_bytes(), self.objects, self.quarantine, &why) {
+            if let Err(error) = clear_leftover(root, &place, temporary.as_bytes(), self.objects, self.quarantine, &why)
+            {
                 done.lines.push(format!("keep watch: {}: {}", self.roots.shown(&place), causes(&error)));
             }
         }
@@ -135,7 +163,12 @@ impl Recovering<'_> {
     }
 
     fn put_right(
-        &mut self, place: &Place, class: Class, baseline: &Baseline, session: &str, done: &mut Recovered,
+        &mut self,
+        place: &Place,
+        class: Class,
+        baseline: &Baseline,
+        session: &str,
+        done: &mut Recovered,
     ) -> Result<(), JournalError> {
         let absent = Snapshot::absent();
         let accepted = baseline.get(place).map_or(&absent, |row| &row.snapshot);
@@ -181,6 +214,10 @@ impl Recovering<'_> {
         match result {
             Ok(restored) => {
                 done.recovery.restored.push(path);
+                if restored.snapshot.is_none() {
+                    // Changed again already: that must not become the new baseline.
+                    done.unrestored.insert(place.clone(), accepted.clone());
+                }
                 let event = Event::Restored {
                     path: stored,
                     rule: class.rule,

@@ -141,7 +141,10 @@ impl WatchReport {
     /// Whether something was restored, or should have been.
     pub fn restored_something(&self) -> bool {
         self.decisions.iter().any(|decision| decision.outcome != "accepted")
-            || self.recovery.as_ref().is_some_and(|recovery| !recovery.restored.is_empty() || !recovery.failed.is_empty())
+            || self
+                .recovery
+                .as_ref()
+                .is_some_and(|recovery| !recovery.restored.is_empty() || !recovery.failed.is_empty())
     }
 
     /// The JSON form.

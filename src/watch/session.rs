@@ -3,28 +3,29 @@
 //! Promise: the question is drawn before anything slow happens; whatever a hint says, only comparison decides. Limit: one
 //! thread does all looking and restoring, so a restore of a huge file delays the next question by its own length.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
+use platform::event::Subscription;
+use platform::lock::Lock;
 use platform::notify::Notifier;
 use platform::signals::Signal;
 use platform::terminal::InputEvent;
-use platform::event::Subscription;
 use platform::{Clock, Hint, LostCause, Moment, Place};
 
 use crate::ask::Key;
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
-use crate::journal::{Event, Journal, SessionLog};
+use crate::journal::{Event, Journal, SessionLog, rfc3339};
 use crate::roots::Roots;
 use crate::rules::assemble::ScopeSource;
 use crate::rules::set::RuleSet;
 use crate::store::{Objects, Quarantine};
 
 use super::console::Console;
-use super::machine::{Input, Machine};
+use super::machine::{Effect, Input, Machine};
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
@@ -67,6 +68,8 @@ pub struct Parts {
     pub messages: Receiver<Message>,
     /// The running backend.
     pub backend: Box<dyn Subscription>,
+    /// The lock of the root.
+    pub lock: Lock,
     /// Polling, for what the backend cannot cover.
     pub start_polling: StartPolling,
 }
@@ -124,10 +127,16 @@ pub struct Session {
     pub(super) machine: Machine,
     pub(super) baseline: Baseline,
     pub(super) phase: Phase,
+    /// What the machine asked for and is not done yet.
+    pub(super) to_do: VecDeque<Effect>,
+    /// Whether it is being done.
+    pub(super) acting: bool,
     /// Paths that were hinted at before the first walk had passed them.
     pub(super) deferred: BTreeMap<Place, Moment>,
     /// Paths to look at, and when their hint was read.
     pub(super) to_look: BTreeMap<Place, Moment>,
+    /// Paths that look half-way through being replaced: when to look again, and when the first hint was read.
+    pub(super) settling: BTreeMap<Place, (Moment, Moment)>,
     /// Directories that were not there at the start.
     pub(super) new_dirs: HashSet<Place>,
     /// Protected files that could not be read at the start.
@@ -152,8 +161,13 @@ const OVERSLEPT: Duration = Duration::from_millis(1500);
 impl Session {
     /// A watch whose backend has been started.
     pub fn new(
-        parts: Parts, options: Options, machine: Machine, baseline: Baseline, unrestored: Unrestored,
-        previous: BTreeMap<Place, Snapshot>, tally: Tally,
+        parts: Parts,
+        options: Options,
+        machine: Machine,
+        baseline: Baseline,
+        unrestored: Unrestored,
+        previous: BTreeMap<Place, Snapshot>,
+        tally: Tally,
     ) -> Self {
         let now = parts.clock.now();
         Self {
@@ -163,8 +177,11 @@ impl Session {
             machine,
             baseline,
             phase: Phase::Walking { unrestored, refused: Vec::new() },
+            to_do: VecDeque::new(),
+            acting: false,
             deferred: BTreeMap::new(),
             to_look: BTreeMap::new(),
+            settling: BTreeMap::new(),
             new_dirs: HashSet::new(),
             unreadable: BTreeSet::new(),
             after_bytes: BTreeMap::new(),
@@ -215,7 +232,8 @@ impl Session {
     /// Sleeps until there is something to do, and takes what has come.
     fn wait(&mut self) {
         let now = self.now();
-        let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at()];
+        let settled = self.settling.values().map(|(due, _)| *due).min();
+        let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled];
         let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
         match self.parts.messages.recv_timeout(wake.since(now)) {
             Ok(first) => {
@@ -373,6 +391,15 @@ impl Session {
             Key::Details => self.show_details(),
             Key::Help => self.parts.console.help(),
         }
+    }
+
+    /// A line in the session log. One that cannot be written is no reason to stop.
+    pub(super) fn log(&mut self, event: &str, place: &Place, fields: &[(&str, serde_json::Value)]) {
+        let mut object = serde_json::Map::new();
+        object.insert("path".into(), self.parts.roots.stored(place).into());
+        object.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        let at = rfc3339(self.parts.clock.wall());
+        let _written_or_not = self.parts.log.write(&at, event, object);
     }
 
     /// A line above the question.

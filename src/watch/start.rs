@@ -6,7 +6,7 @@ use platform::Place;
 
 use crate::baseline::{CapsError, Content, Directory, LookError, Row, Snapshot, look_and_store};
 use crate::cli::exit::{Refusal, RefusalCode, causes};
-use crate::journal::{Event, Record};
+use crate::journal::{Event, Record, portions};
 
 use super::lines;
 use super::session::{Phase, Session, Unrestored};
@@ -78,8 +78,12 @@ impl Session {
 
     /// Remembers the directories above a path, to make them again as they were.
     pub(super) fn note_parents(&mut self, place: &Place) {
-        let ancestors: Vec<Place> =
-            place.path.ancestors().map(|path| Place { root: place.root, path }).filter(|dir| self.baseline.directory(dir).is_none()).collect();
+        let ancestors: Vec<Place> = place
+            .path
+            .ancestors()
+            .map(|path| Place { root: place.root, path })
+            .filter(|dir| self.baseline.directory(dir).is_none())
+            .collect();
         for dir in ancestors {
             if let Ok(Some(directory)) = Directory::look(self.parts.roots.get(dir.root), &dir.path) {
                 self.tally.note(Event::Directory {
@@ -114,23 +118,36 @@ impl Session {
         self.tally.protected_files = self.baseline.len();
         let changed = self.changed_between();
         if !changed.is_empty() {
-            self.tally.note(Event::Changed { paths: changed.iter().map(|place| self.parts.roots.stored(place)).collect() });
+            let stored: Vec<String> = changed.iter().map(|place| self.parts.roots.stored(place)).collect();
+            for paths in portions(&stored) {
+                self.tally.note(Event::Changed { paths: paths.to_vec() });
+            }
             let shown: Vec<String> = changed.iter().map(|place| self.parts.roots.shown(place)).collect();
             self.say(&lines::changed_between(&shown));
         }
         let scope = self.options.scope.as_ref().map(|globs| {
             globs.iter().map(|each| crate::text::escaped(each.glob.as_bytes())).collect::<Vec<_>>().join(", ")
         });
-        let tree = crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(self.parts.roots.tree().path().as_os_str()));
+        let tree =
+            crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(self.parts.roots.tree().path().as_os_str()));
         self.say(&lines::started(
-            self.baseline.len(), &tree, self.options.backend, self.options.decision_timeout, self.options.frozen, scope.as_deref(),
+            self.baseline.len(),
+            &tree,
+            self.options.backend,
+            self.options.decision_timeout,
+            self.options.frozen,
+            scope.as_deref(),
         ));
     }
 
     /// Makes contents and baseline durable: from here on a crash ends in this state.
     fn seal(&mut self) -> Result<(), Refusal> {
         let broken = |reason: String| {
-            Refusal::new(RefusalCode::Journal, format!("the baseline cannot be written down: {reason}"), "make room, or choose another place with KEEP_STATE_DIR")
+            Refusal::new(
+                RefusalCode::Journal,
+                format!("the baseline cannot be written down: {reason}"),
+                "make room, or choose another place with KEEP_STATE_DIR",
+            )
         };
         self.parts.objects.sync().map_err(|error| broken(causes(&error)))?;
         for (place, row) in self.baseline.rows() {
@@ -172,7 +189,9 @@ fn over_the_cap(shown: &str, error: &CapsError) -> Refusal {
         CapsError::FileBytes { size, max_bytes, .. } => {
             format!("{shown} has {size} bytes; a protected file may have {max_bytes}")
         }
-        CapsError::Files { max_files, .. } => format!("more than {max_files} protected files, the first too many is {shown}"),
+        CapsError::Files { max_files, .. } => {
+            format!("more than {max_files} protected files, the first too many is {shown}")
+        }
         CapsError::AllBytes { max_bytes, .. } => {
             format!("the protected files have more than {max_bytes} bytes in all, with {shown}")
         }

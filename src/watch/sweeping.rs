@@ -28,6 +28,11 @@ impl Session {
                 self.end.get_or_insert(super::session::End::Broke(format!("{path} was moved or deleted")));
             }
         }
+        if !self.parts.lock.is_in_place() {
+            let now = self.now();
+            let line = "keep watch: warning: somebody removed the lock file; a second watch could start in this root";
+            self.parts.console.line_if_new("lock", line, now);
+        }
         let round = self.sweep.round(self.baseline.table(), |row| match row.snapshot.content {
             Content::Regular { size, .. } => Some(size),
             _ => None,

@@ -79,7 +79,10 @@ impl Tally {
         if decision.outcome == "auto_restored"
             && let Some(last) = self.decisions.iter_mut().rev().take(64).find(|row| row.path == decision.path)
             && last.outcome == "auto_restored"
-            && decision.decided_at.duration_since(last.decided_at).is_ok_and(|since| since < REPEAT * (last.repeats + 1))
+            && decision
+                .decided_at
+                .duration_since(last.decided_at)
+                .is_ok_and(|since| since < REPEAT * (last.repeats + 1))
         {
             last.repeats += 1;
             last.sha256_after = decision.sha256_after;

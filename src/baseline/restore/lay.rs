@@ -5,6 +5,7 @@
 //! and named. Source: chown(2) (set-id bits go), acl(5) (an ACL rewrites group bits, so the bits come after).
 
 use std::fs::File;
+use std::io::Seek as _;
 use std::os::fd::AsFd as _;
 
 use platform::dir::stat_of;
@@ -13,6 +14,7 @@ use platform::{Dir, FsError, attributes, xattr};
 use super::super::snapshot::{Content, Snapshot};
 use super::Restore;
 use super::error::RestoreError;
+use crate::digest::Digest;
 use crate::store::StoreError;
 
 /// Set-user-id and set-group-id.
@@ -44,7 +46,11 @@ impl Restore<'_> {
                 let file = dir.create_new(temporary, 0o600)?;
                 self.objects.copy_to(*digest, &file).map_err(|source| self.no_content(source))?;
                 let laid = Laid::attributes(file, self.accepted)?;
-                attributes::sync(laid.file.as_ref().expect("it is a file"))?;
+                let file = laid.file.as_ref().expect("it is a file");
+                attributes::sync(file)?;
+                if !reads_back(file, *digest) {
+                    return Err(RestoreError::Contended { attempts: 1 });
+                }
                 Ok(laid)
             }
             Content::Symlink { text } => {
@@ -66,6 +72,11 @@ impl Restore<'_> {
     fn no_content(&self, source: StoreError) -> RestoreError {
         RestoreError::Content { path: self.place.path.clone(), source }
     }
+}
+
+/// Whether the file has the content it was given. Its name can be seen and opened by others of the same user.
+fn reads_back(mut file: &File, digest: Digest) -> bool {
+    file.rewind().and_then(|()| Digest::of_reader(&mut file, u64::MAX - 1)).is_ok_and(|(found, _)| found == digest)
 }
 
 impl Laid {
