@@ -150,9 +150,7 @@ fn stopped_for_two_seconds_it_catches_up_with_what_it_missed() {
     crate::support::pause(std::time::Duration::from_secs(2));
     watch.signal(Signal::CONT);
     // One burst or two, as the kernel tells of them.
-    watch.wait("both changes", |watch| {
-        (watch.has_said("2 protected files changed") || watch.has_said("waiting: 1 more")).then_some(())
-    });
+    watch.shows_one_of(&["2 protected files changed", "waiting: 1 more"]);
     let ended = watch.stop();
     assert_eq!(ended.code, 3);
     assert!(ended.report()["lost"]["stopped"].as_u64() >= Some(1), "{}", ended.output);

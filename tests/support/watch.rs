@@ -161,6 +161,14 @@ impl Watch {
         self.wait(&format!("{words:?}"), |watch| squeezed(&watch.text()).contains(&wanted).then_some(()));
     }
 
+    /// Waits for one of these, wherever it stands.
+    pub fn shows_one_of(&mut self, words: &[&str]) {
+        self.wait(&format!("one of {words:?}"), |watch| {
+            let text = watch.text();
+            words.iter().any(|words| text.contains(words)).then_some(())
+        });
+    }
+
     /// Whether these words have been shown by now.
     pub fn has_said(&self, words: &str) -> bool {
         self.text().contains(words)

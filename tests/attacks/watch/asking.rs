@@ -10,11 +10,10 @@ use crate::support::{Content, Sandbox, fresh, pause, sha, until};
 fn swapped_between_the_question_and_the_key_nothing_unseen_is_ever_accepted() {
     let lab = Sandbox::new();
     // One file a round, so that none becomes contested.
-    for round in 0..200 {
+    for round in 0..20 {
         lab.write(format!("d{round}/.env"), b"A=accepted\n");
     }
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
-    let mut unseen_rejected = 0;
     // Several questions at a time would need several keys; one after another is what a person does.
     for round in 0..20 {
         let path = format!("d{round}/.env");
@@ -31,15 +30,13 @@ fn swapped_between_the_question_and_the_key_nothing_unseen_is_ever_accepted() {
             watch.types(b"a");
         });
         // Either the key came first, and the swap is a question of its own; or it did not count.
-        watch.says(&format!("({}, modified, {})", "secrets", sha(&swapped)));
+        watch.says(&format!("(secrets, modified, {})", sha(&swapped)));
         watch.rejects(&path);
-        unseen_rejected += 1;
         let Content::File(_, now) = lab.content(&path) else { panic!("{path} is gone") };
         let accepted = watch.has_said(&format!("keep watch: {path} accepted"));
         let wanted: &[u8] = if accepted { &seen } else { b"A=accepted\n" };
         assert_eq!(now, wanted, "round {round}");
     }
-    assert_eq!(unseen_rejected, 20);
     let ended = watch.stop();
     let report = ended.report();
     for row in report["decisions"].as_array().expect("a list") {

@@ -6,30 +6,73 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::process::Signal;
 
 use super::watched;
-use crate::support::{fresh, sha, until};
+use crate::support::{Sandbox, Watch, fresh, sha, skip, until};
 
 #[test]
 fn behind_forty_thousand_new_files_and_a_full_queue_the_change_is_found() {
-    let (lab, mut watch) = watched();
-    watch.signal(Signal::STOP);
-    fs::create_dir(lab.path("flood")).expect("makes");
-    for number in 0..20_000 {
-        let path = lab.path(format!("flood-{number}"));
-        File::create(&path).expect("creates");
-        fs::remove_file(path).expect("removes");
+    for backend in platform::backends::backends() {
+        if backend.probe().is_err() || backend.name() == "poll" {
+            continue;
+        }
+        let lab = Sandbox::new();
+        let mut watch = lab.watch(&["--decision-timeout", "300", "--backend", backend.name()]);
+        watch.signal(Signal::STOP);
+        for number in 0..40_000 {
+            File::create(lab.path(format!("flood-{number}"))).expect("creates");
+        }
+        let content = fresh();
+        lab.write(".env", &content);
+        lab.write("deep/new/.env", b"A=1\n");
+        watch.signal(Signal::CONT);
+        watch.shows_one_of(&["2 protected files changed", "waiting: 1 more"]);
+        let ended = watch.stop();
+        assert_eq!(ended.code, 3, "{}", ended.text);
+        assert_eq!(ended.outcomes().len(), 2, "{}", ended.text);
+        assert!(lab.has_env());
+        assert!(!lab.path("deep/new/.env").exists());
+        let lost = ended.report()["lost"].clone();
+        assert!(lost.as_object().is_some_and(|lost| !lost.is_empty()), "{lost}");
+        if backend.name() == "inotify" {
+            assert!(lost["overflow"].as_u64() >= Some(1), "the queue was not full: {lost}");
+        }
     }
-    let content = fresh();
-    lab.write(".env", &content);
-    lab.write("deep/new/.env", b"A=1\n");
-    watch.signal(Signal::CONT);
-    watch.shows(".env");
-    watch.shows("deep/new/.env");
-    let ended = watch.stop();
-    assert_eq!(ended.code, 3, "{}", ended.text);
-    assert!(lab.has_env());
-    assert!(!lab.path("deep/new/.env").exists());
-    let lost = ended.report()["lost"].clone();
-    assert!(lost.as_object().is_some_and(|lost| !lost.is_empty()), "{lost}");
+}
+
+/// Starts a watch in a user namespace of its own that allows so many of something.
+fn with_a_limit(lab: &Sandbox, limit: &str, backend: &str) -> Watch {
+    let script = format!(
+        "unshare -Ur sh -c 'echo 6 >/proc/sys/user/{limit}' || {{ echo no namespace; exit 9; }}\n\
+         exec unshare -Ur sh -c 'echo 6 >/proc/sys/user/{limit}; exec \"$KEEP\" watch --json \"$@\" >\"$OUT\"' sh \"$@\""
+    );
+    Watch::start(lab, &script, &["--decision-timeout", "300", "--backend", backend], 200, 50)
+}
+
+#[test]
+fn with_the_systems_watches_used_up_the_rest_is_polled_and_that_is_said() {
+    for (limit, backend) in [("max_inotify_watches", "inotify"), ("max_fanotify_marks", "fanotify")] {
+        let lab = Sandbox::new();
+        for number in 0..30 {
+            lab.write(format!("d{number}/.env"), b"A=1\n");
+        }
+        let mut watch = with_a_limit(&lab, limit, backend);
+        watch.shows_one_of(&["undecided changes", "no namespace", "GXT_CAGE_BACKEND_UNAVAILABLE"]);
+        if !watch.has_said("undecided changes") {
+            return skip("userns");
+        }
+        watch.shows("keep watch: the system's limit on watches is reached at ");
+        watch.shows("what is not covered is polled");
+        for number in [0, 15, 29] {
+            let path = format!("d{number}/.env");
+            lab.write(&path, b"A=2\n");
+            watch.asks(&path, "secrets", "modified", &sha(b"A=2\n"));
+            watch.rejects(&path);
+        }
+        lab.write("new/folder/.env", b"A=1\n");
+        watch.asks("new/folder/.env", "secrets", "added", &sha(b"A=1\n"));
+        let ended = watch.stop();
+        assert_eq!(ended.code, 3, "{}", ended.text);
+        assert!(ended.report()["lost"]["limit"].as_u64() >= Some(1), "{}", ended.output);
+    }
 }
 
 #[test]
@@ -77,7 +120,7 @@ fn a_thousand_protected_files_at_once_are_one_question_and_all_put_back() {
 
 #[test]
 fn writing_as_fast_as_it_is_put_back_ends_in_the_accepted_state_once_the_writer_stops() {
-    let lab = crate::support::Sandbox::new();
+    let lab = Sandbox::new();
     lab.write(".cage.yaml", b"contest_limit: 1\n");
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
     lab.write(".env", b"A=0\n");
