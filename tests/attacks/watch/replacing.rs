@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::watched;
-use crate::support::{Content, ENV, Sandbox, is_root, sha, skip, until};
+use crate::support::{Content, ENV, Sandbox, is_root, sha, skip};
 
 /// Puts something in the place of `.env`, and expects it to be refused as `shown` and moved away.
 fn is_replaced(shown: &str, put: impl FnOnce(&Sandbox)) -> Sandbox {
@@ -190,18 +190,15 @@ fn the_names_the_watch_makes_beside_a_file_cannot_be_taken() {
 }
 
 #[test]
-fn bits_that_let_others_in_are_a_change_and_set_id_as_well() {
-    let (lab, mut watch) = watched();
-    for mode in [0o644, 0o666, 0o4600, 0o2600] {
+fn bits_that_let_others_in_are_a_change_and_special_bits_as_well() {
+    let lab = Sandbox::new();
+    lab.write(".cage.yaml", b"contest_limit: 0\n");
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    for mode in [0o644, 0o666, 0o4600, 0o1600] {
         fs::set_permissions(lab.path(".env"), fs::Permissions::from_mode(mode)).expect("chmods");
-        if !lab.has_env() {
-            watch.says(&format!("keep watch: .env changed (secrets, mode, mode {mode:04o})"));
-            watch.answers(b"r", "keep watch: .env restored (");
-        }
-        until("the bits", || lab.has_env());
-        if watch.has_said(".env is contested") {
-            break;
-        }
+        watch.asks(".env", "secrets", "mode", &format!("mode {mode:04o}"));
+        watch.rejects(".env");
+        assert!(lab.has_env());
     }
     assert_eq!(watch.stop().code, 3);
 }
@@ -220,4 +217,20 @@ fn an_own_inode_linked_in_as_the_file_stays_in_sight_by_its_other_name() {
     watch.rejects(".env");
     assert_eq!(fs::read(lab.path(".env")).expect("reads"), b"A=harmless\n");
     watch.stop().came_to(3, &[".env accepted", ".env rejected"]);
+}
+
+#[test]
+fn a_protected_symlink_that_is_retargeted_is_put_back_by_its_text() {
+    let lab = Sandbox::new();
+    lab.link("README.md", ".env.link");
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    symlink("/etc/hostname", lab.path("new")).expect("links");
+    fs::rename(lab.path("new"), lab.path(".env.link")).expect("renames");
+    watch.asks(".env.link", "secrets", "modified", &sha(b"/etc/hostname"));
+    watch.rejects(".env.link");
+    assert_eq!(lab.content(".env.link"), Content::Link("README.md".into()));
+    // What it points to is not protected by that.
+    lab.write("README.md", b"# Other\n");
+    watch.stop().came_to(3, &[".env.link rejected"]);
+    assert_eq!(fs::read(lab.path("README.md")).expect("reads"), b"# Other\n");
 }

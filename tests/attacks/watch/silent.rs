@@ -147,3 +147,76 @@ fn written_and_put_back_at_once_it_is_still_in_the_journal_or_was_never_seen_by_
     until("the entry", || lab.journal().contains("\"transient\""));
     watch.stop().came_to(0, &[]);
 }
+
+#[test]
+fn a_write_through_another_mount_or_the_processs_own_descriptors_is_seen() {
+    let (lab, mut watch) = watched();
+    let held = File::open(lab.path(".env")).expect("opens");
+    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
+    if fs::write(&own, b"A=by descriptor\n").is_ok() {
+        watch.asks(".env", "secrets", "modified", &sha(b"A=by descriptor\n"));
+        watch.rejects(".env");
+    }
+    let twin = lab.base.join("twin");
+    fs::create_dir(&twin).expect("makes");
+    let Some(_mount) = Mounted::new(&["--bind", lab.repo.to_str().expect("is text")], &twin) else {
+        return skip("mounts");
+    };
+    fs::write(twin.join(".env"), b"A=by mount\n").expect("writes");
+    watch.asks(".env", "secrets", "modified", &sha(b"A=by mount\n"));
+    watch.rejects(".env");
+    assert!(lab.has_env());
+    assert_eq!(watch.stop().code, 3);
+}
+
+#[test]
+fn a_file_without_a_name_linked_into_place_is_seen() {
+    if !has_python() {
+        return skip("python3");
+    }
+    let (lab, mut watch) = watched();
+    let script = "import os, sys\n\
+                  fd = os.open(sys.argv[1], os.O_TMPFILE | os.O_RDWR, 0o600)\n\
+                  os.write(fd, b'A=without a name\\n')\n\
+                  os.link('/proc/self/fd/%d' % fd, sys.argv[1] + '/.env.new',\n\
+                  \x20       src_dir_fd=os.open('/', os.O_RDONLY), follow_symlinks=True)\n";
+    let linked = python(script, &[lab.repo.as_path()]).output().expect("runs");
+    if !linked.status.success() {
+        return skip("unnamed files");
+    }
+    watch.asks(".env.new", "secrets", "added", &sha(b"A=without a name\n"));
+    watch.rejects(".env.new");
+    assert!(!lab.path(".env.new").exists());
+    watch.stop().came_to(3, &[".env.new rejected"]);
+}
+
+#[test]
+fn taking_a_file_out_of_the_rules_while_watched_takes_nothing_out() {
+    let lab = Sandbox::new();
+    lab.write("vendor/.env", b"A=1\n");
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    lab.write(".gitignore", b"vendor/\n");
+    lab.write("vendor/.env", b"A=2\n");
+    watch.asks("vendor/.env", "secrets", "modified", &sha(b"A=2\n"));
+    watch.rejects("vendor/.env");
+    lab.write(".cage.yaml", b"mode: report\n");
+    watch.asks(".cage.yaml", "cage_config", "added", &sha(b"mode: report\n"));
+    watch.rejects(".cage.yaml");
+    assert!(!lab.path(".cage.yaml").exists());
+    watch.stop().came_to(3, &["vendor/.env rejected", ".cage.yaml rejected"]);
+}
+
+#[test]
+fn an_ignored_folder_of_packages_is_left_out_but_for_what_is_named() {
+    let lab = Sandbox::new();
+    lab.write("node_modules/a/.env", b"A=1\n");
+    lab.write("node_modules/b/.env", b"B=1\n");
+    lab.write(".cage.yaml", b"protect:\n  - path: node_modules/b/.env\n");
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    lab.write("node_modules/a/.env", b"A=2\n");
+    lab.write("node_modules/b/.env", b"B=2\n");
+    watch.says("keep watch: node_modules/b/.env changed (");
+    watch.rejects("node_modules/b/.env");
+    watch.stop().came_to(3, &["node_modules/b/.env rejected"]);
+    assert_eq!(fs::read(lab.path("node_modules/a/.env")).expect("reads"), b"A=2\n");
+}
