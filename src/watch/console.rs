@@ -296,6 +296,9 @@ impl Console {
                     shown.since = None;
                 }
                 self.emit(&frame);
+                self.line(
+                    "keep watch: the terminal took nothing for a while; some lines were not shown, keep log has them",
+                );
             }
             WriteState::HungUp => self.hung_up = true,
         }

@@ -1,0 +1,15 @@
+//! Attacks on a running watch, through the program itself: each must fail, or end as `docs/attacks.md` says.
+
+mod asking;
+mod replacing;
+mod silent;
+mod storms;
+
+use crate::support::{Sandbox, Watch};
+
+/// A home with a watch that has time.
+fn watched() -> (Sandbox, Watch) {
+    let lab = Sandbox::new();
+    let watch = lab.watch(&["--decision-timeout", "300"]);
+    (lab, watch)
+}

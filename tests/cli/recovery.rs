@@ -1,0 +1,97 @@
+//! After a kill: the next start ends in the last accepted state, and nothing is lost.
+
+use std::fs;
+
+use crate::support::{Content, ENV, Sandbox, fresh, pause, sha};
+
+#[test]
+fn killed_during_a_question_the_next_start_restores_and_says_so() {
+    let lab = Sandbox::new();
+    let mut watch = lab.watch(&[]);
+    let accepted = fresh();
+    lab.write(".env", &accepted);
+    watch.asks(".env", "secrets", "modified", &sha(&accepted));
+    watch.accepts(".env");
+    let undecided = fresh();
+    lab.write(".env", &undecided);
+    watch.asks(".env", "secrets", "modified", &sha(&undecided));
+    watch.killed();
+    lab.write("CLAUDE.md", b"while nobody watched\n");
+    lab.write("package-lock.json", b"{}");
+    let watch = lab.watch(&[]);
+    let line = "keep watch: the last run did not end properly; restored to what was accepted: .env, CLAUDE.md";
+    assert!(watch.has_said(line), "{}", watch.text());
+    assert_eq!(lab.content(".env"), Content::File(0o600, accepted));
+    assert_eq!(lab.content("CLAUDE.md"), Content::Absent);
+    let kept = lab.quarantined();
+    assert!(kept.contains(&undecided) && kept.contains(&b"while nobody watched\n".to_vec()));
+    let ended = watch.stop();
+    let report = ended.came_to(3, &[]).report();
+    assert_eq!(report["recovery"]["restored"], serde_json::json!([".env", "CLAUDE.md"]));
+    assert_eq!(report["recovery"]["kept"], serde_json::json!(["package-lock.json"]));
+    lab.watch(&[]).stop().came_to(0, &[]);
+}
+
+#[test]
+fn killed_before_the_start_line_nothing_is_taken_for_tampering() {
+    let lab = Sandbox::new();
+    for _ in 0..5 {
+        let watch = lab.spawn(&[]);
+        watch.killed();
+        let content = fresh();
+        lab.write(".env", &content);
+        lab.watch(&[]).stop();
+        // Whether the first one came as far as its baseline or not: one of the two is there, whole.
+        let Content::File(_, found) = lab.content(".env") else { panic!("it is gone") };
+        assert!(found == content || found == ENV || found.starts_with(b"API_TOKEN=changed-"), "{found:?}");
+    }
+}
+
+#[test]
+fn killed_at_any_moment_of_a_restore_it_ends_in_the_accepted_state_and_nothing_is_lost() {
+    let lab = Sandbox::new();
+    lab.write(".cage.yaml", b"contest_limit: 1\n");
+    lab.write("CLAUDE.md", b"mine\n");
+    let mut rejected = Vec::new();
+    for round in 0..30_u64 {
+        let mut watch = lab.watch(&["--decision-timeout", "300"]);
+        // Contested paths are restored at once: the kill comes somewhere in the middle of that.
+        let content = fresh();
+        lab.write(".env", &content);
+        watch.says("keep watch: .env changed");
+        rejected.push(content);
+        watch.settle();
+        watch.types(b"r");
+        // From before the first step to after the last one.
+        pause(std::time::Duration::from_micros(round * round * 60));
+        watch.killed();
+        lab.watch(&[]).stop();
+        assert!(lab.has_env(), "round {round}: {:?}", lab.content(".env"));
+        assert_eq!(lab.temporary_names(""), [""; 0], "round {round}");
+        let kept = lab.quarantined();
+        assert!(rejected.iter().all(|content| kept.contains(content)), "round {round}: something is lost");
+    }
+    assert_eq!(fs::read(lab.path("CLAUDE.md")).expect("untouched"), b"mine\n");
+}
+
+#[test]
+fn killed_while_it_recovers_the_next_start_recovers() {
+    let lab = Sandbox::new();
+    for number in 0..20 {
+        lab.write(&format!("d{number}/.env"), b"A=accepted\n");
+    }
+    lab.watch(&[]).killed();
+    for number in 0..20 {
+        lab.write(&format!("d{number}/.env"), format!("A=changed-{number}\n").as_bytes());
+    }
+    for round in 0..6 {
+        let watch = lab.spawn(&[]);
+        pause(std::time::Duration::from_millis(10 + 12 * round));
+        watch.killed();
+    }
+    lab.watch(&[]).stop();
+    for number in 0..20 {
+        assert_eq!(lab.content(format!("d{number}/.env")), Content::File(0o644, b"A=accepted\n".to_vec()));
+        assert!(lab.quarantined().contains(&format!("A=changed-{number}\n").into_bytes()), "{number} is lost");
+    }
+}
