@@ -2,14 +2,16 @@
 //!
 //! Promise: an ignore file that is written later changes nothing, so nobody takes a folder out of protection by naming
 //! it in `.gitignore`. A line that cannot be read ignores nothing; if it would bring something back, all lines before
-//! it are void. Limit: `.gitignore` files that git does not track count only where the survey at the start came by; the
-//! others ignore nothing, which protects more.
+//! it are void. Limit: in a directory that appears later, `.gitignore` ignores nothing, which protects more.
 //! Source: gitignore(5); wildmatch.c of git for what a pattern matches: bytes, not characters.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 
-use platform::RelPath;
+use platform::{RelPath, Root};
+
+use super::files::{Content, read_below};
 
 use crate::rules::glob::{Segment, Token, path_matches, push_literal};
 
@@ -218,11 +220,20 @@ fn named_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
     })
 }
 
-/// All ignore files of a repository, frozen.
+/// What a `.gitignore` is called.
+const NAME: &[u8] = b".gitignore";
+/// Bytes an ignore file may have.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// All ignore files of a repository. Those in the tree are read when they are first asked for, until [`IgnoreSet::freeze`]:
+/// what git ignores is settled by the end of the first walk, and a huge tree does not delay its beginning.
 #[derive(Debug, Default)]
 pub struct IgnoreSet {
-    /// By the directory they lie in.
-    nested: HashMap<Vec<u8>, IgnoreFile>,
+    /// By the directory they lie in; `None` where there is none.
+    nested: RwLock<HashMap<Vec<u8>, Option<Arc<IgnoreFile>>>>,
+    /// Where they are read from.
+    tree: Option<Arc<Root>>,
+    frozen: AtomicBool,
     /// `info/exclude`, then `core.excludesFile`: the weaker the later.
     general: Vec<IgnoreFile>,
     /// The last directory asked about, and the answer: events come in bunches from one directory.
@@ -235,15 +246,41 @@ impl IgnoreSet {
         Self { general, ..Self::default() }
     }
 
+    /// The same, with the `.gitignore` files of a tree.
+    pub fn of_tree(general: Vec<IgnoreFile>, tree: Arc<Root>) -> Self {
+        Self { tree: Some(tree), ..Self::new(general) }
+    }
+
     /// Adds the `.gitignore` of a directory.
     pub fn add(&mut self, dir: &RelPath, file: IgnoreFile) {
-        self.nested.insert(dir.as_bytes().to_vec(), file);
+        self.known().insert(dir.as_bytes().to_vec(), Some(Arc::new(file)));
         self.last = Mutex::default();
     }
 
-    /// Whether a `.gitignore` of this directory is known.
-    pub fn knows(&self, dir: &RelPath) -> bool {
-        self.nested.contains_key(dir.as_bytes())
+    /// From here on nothing is read any more: a `.gitignore` that appears or changes later takes no protection away.
+    pub fn freeze(&self) {
+        self.frozen.store(true, Ordering::Relaxed);
+    }
+
+    fn known(&self) -> RwLockWriteGuard<'_, HashMap<Vec<u8>, Option<Arc<IgnoreFile>>>> {
+        self.nested.write().expect("no holder of this lock panics")
+    }
+
+    /// The `.gitignore` of a directory.
+    fn file_of(&self, dir: &[u8]) -> Option<Arc<IgnoreFile>> {
+        if let Some(known) = self.nested.read().expect("no holder of this lock panics").get(dir) {
+            return known.clone();
+        }
+        let tree = self.tree.as_ref().filter(|_| !self.frozen.load(Ordering::Relaxed))?;
+        let path = RelPath::parse(dir).ok()?.join(NAME);
+        let file = match read_below(tree, &path, MAX_BYTES) {
+            Ok(Content::Absent) => None,
+            Ok(Content::Bytes(bytes)) => Some(Arc::new(IgnoreFile::parse(&bytes))),
+            // It may bring back anything that a file above ignores.
+            Ok(Content::TooLarge) | Err(_) => Some(Arc::new(IgnoreFile::parse(b"!*"))),
+        };
+        self.known().insert(dir.to_vec(), file.clone());
+        file
     }
 
     /// Whether git ignores the directory, or all that is in it.
@@ -260,7 +297,7 @@ impl IgnoreSet {
         let ends = dir.iter().enumerate().filter(|&(_, &byte)| byte == b'/').map(|(slash, _)| slash).chain([dir.len()]);
         let ignored = ends.into_iter().any(|end| {
             let path = &dir[..end];
-            self.entry_verdict(path, true) || self.nested.get(path).is_some_and(IgnoreFile::ignores_everything)
+            self.entry_verdict(path, true) || self.file_of(path).is_some_and(|file| file.ignores_everything())
         });
         if let Ok(mut last) = self.last.try_lock() {
             *last = Some((dir.into(), ignored));
@@ -286,7 +323,7 @@ impl IgnoreSet {
         for depth in (0..components.len()).rev() {
             // The directory the component lies in is what stands before it.
             end = (end - components[depth].len()).saturating_sub(1);
-            if let Some(file) = self.nested.get(&path[..end])
+            if let Some(file) = self.file_of(&path[..end])
                 && let Some(verdict) = file.verdict(&components[depth..], is_directory)
             {
                 return verdict;

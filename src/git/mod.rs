@@ -9,10 +9,10 @@ pub mod ignore;
 pub mod index;
 pub mod places;
 pub mod settings;
-mod survey;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use platform::Root;
 use platform::ambient::{self, Content};
@@ -65,12 +65,6 @@ pub enum Warning {
     /// The index could not be read: every path counts as tracked.
     #[error("{0}; every path counts as tracked")]
     Index(IndexError),
-    /// An ignore file could not be read: it ignores nothing.
-    #[error("{} cannot be read; it ignores nothing", escaped(.path))]
-    Ignore {
-        /// The file, below the root.
-        path: Vec<u8>,
-    },
 }
 
 fn shown(path: &Path) -> String {
@@ -106,7 +100,7 @@ pub struct GitView {
 }
 
 /// Reads it all. `tree` is the open root at `repository.top`, `rule_file` the content of its `.cage.yaml`.
-pub fn read(repository: &Repository, tree: &Root, sources: &Sources, rule_file: Option<&[u8]>) -> GitView {
+pub fn read(repository: &Repository, tree: &Arc<Root>, sources: &Sources, rule_file: Option<&[u8]>) -> GitView {
     let settings = settings::read(repository, sources);
     let places = places::of(repository, &settings);
     let mut warnings = settings.warnings;
@@ -145,7 +139,6 @@ pub fn read(repository: &Repository, tree: &Root, sources: &Sources, rule_file: 
             Ok(Content::TooLarge) | Err(_) => warnings.push(Warning::Unreadable { path }),
         }
     }
-    let mut ignored = IgnoreSet::new(general);
-    survey::read(tree, &tracked, &mut ignored, &mut warnings);
+    let ignored = IgnoreSet::of_tree(general, Arc::clone(tree));
     GitView { places, ignored, tracked, committed, warnings }
 }

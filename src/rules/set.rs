@@ -163,6 +163,11 @@ impl RuleSet {
         Self { git: parts.git, table, paths, globs, scope: parts.scope, zones, external, ignored: parts.ignored }
     }
 
+    /// The first walk is over: ignore files that appear or change from here on take no protection away.
+    pub fn freeze(&self) {
+        self.ignored.freeze();
+    }
+
     /// The directories outside the tree to be opened as roots; the first is root 1.
     pub fn external_roots(&self) -> &[PathBuf] {
         &self.external

@@ -113,6 +113,7 @@ impl Session {
             return;
         }
         self.phase = Phase::Watching;
+        self.parts.rules.freeze();
         self.to_look.append(&mut self.deferred);
         self.tally.started_at = Some(self.parts.clock.wall());
         self.tally.protected_files = self.baseline.len();

@@ -135,6 +135,7 @@ fn ignore_files_written_after_the_start_change_nothing() {
     let lab = Lab::new();
     lab.write("vendor/lib/x", "");
     let rules = lab.rules();
+    rules.set.freeze();
     lab.write(".gitignore", "vendor/\n");
     lab.write("vendor/.gitignore", "*\n");
     assert_eq!(classify(&rules, "vendor/lib/.env").map(|class| class.rule), Some(Rule::Secrets));

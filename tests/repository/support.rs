@@ -61,7 +61,7 @@ impl Lab {
         let repository = git::discover(&self.repo).expect("no error").expect("a repository");
         let tree = Root::open(&repository.top).expect("a root");
         let rules = file::read(tree.dir()).expect("readable");
-        git::read(&repository, &tree, &self.sources(), rules.as_deref())
+        git::read(&repository, &std::sync::Arc::new(tree), &self.sources(), rules.as_deref())
     }
 
     pub fn rules(&self) -> Rules {
