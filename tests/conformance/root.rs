@@ -513,7 +513,10 @@ impl Drop for StopOnDrop<'_> {
 }
 
 /// Every path below with its identity, bits, times and content.
-fn tree(top: &Path) -> Vec<(PathBuf, FileId, u32, (i64, i64), Vec<u8>)> {
+/// Path, identity, bits, time and content of one object.
+type Found = (PathBuf, FileId, u32, (i64, i64), Vec<u8>);
+
+fn tree(top: &Path) -> Vec<Found> {
     let mut found = Vec::new();
     let mut left = vec![top.to_path_buf()];
     while let Some(path) = left.pop() {

@@ -3,6 +3,13 @@
 //! Giving up root must happen before there is a second thread, which the usual test harness starts for every test. So
 //! this program is its own harness: each case runs in a process of its own.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests arrange files and time themselves, and say what they pass over"
+)]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};

@@ -17,14 +17,14 @@ pub fn present(thing: &str, there: bool) -> bool {
 
 /// The backends that work.
 pub fn backends() -> Vec<&'static str> {
-    let works = |source: &Box<dyn platform::event::EventSource>| match source.probe() {
+    let works = |source: &dyn platform::event::EventSource| match source.probe() {
         Ok(()) => present(source.name(), true),
         Err(error) => {
             println!("{error}");
             present(source.name(), false)
         }
     };
-    platform::backends().iter().filter(|source| works(source)).map(|source| source.name()).collect()
+    platform::backends().iter().filter(|source| works(&***source)).map(|source| source.name()).collect()
 }
 
 pub fn is_root() -> bool {

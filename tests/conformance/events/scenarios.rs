@@ -493,7 +493,8 @@ fn a_deep_directory(fixture: &Fixture) {
 }
 
 fn append_in(dir: &Dir, name: &[u8]) {
-    dir.open_append(name).and_then(|mut file| Ok(file.write_all(b"x").expect("a write"))).expect("the file");
+    let mut file = dir.open_append(name).expect("the file");
+    file.write_all(b"x").expect("a write");
 }
 
 fn a_wide_directory(fixture: &Fixture) {

@@ -1,5 +1,7 @@
 //! How long the rules take for one name: `cargo run --release --example rule_cost`.
 
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "it times and prints")]
+
 use std::hint::black_box;
 use std::time::Instant;
 
