@@ -238,9 +238,8 @@ fn a_protected_file_nobody_may_read_is_named_and_the_rest_is_guarded() {
 }
 
 #[test]
-#[ignore = "what is not guarded from the start is not remembered, and is taken for added at the end"]
-fn a_folder_nobody_may_read_is_named_and_what_was_in_it_is_not_taken_away_later() {
-    let test = "a_folder_nobody_may_read_is_named_and_what_was_in_it_is_not_taken_away_later";
+fn a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read() {
+    let test = "a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read";
     if !goes_on_as_an_ordinary_user(module_path!(), test) {
         return;
     }
@@ -253,13 +252,39 @@ fn a_folder_nobody_may_read_is_named_and_what_was_in_it_is_not_taken_away_later(
     watch.says("keep watch: .env changed");
     watch.rejects(".env");
     lab.chmod("closed", 0o755);
-    let ended = watch.stop();
-    let left = lab.content("closed/.env");
-    assert!(left != Content::Absent, "it was there before the start: {}", ended.text);
+    watch.says("keep watch: closed/.env can be read now and is guarded from here on");
+    lab.write("closed/.env.new", b"A=1\n");
+    watch.asks("closed/.env.new", "secrets", "added", &crate::support::sha(b"A=1\n"));
+    watch.rejects("closed/.env.new");
+    lab.write("closed/.env", b"A=other\n");
+    watch.asks("closed/.env", "secrets", "modified", &crate::support::sha(b"A=other\n"));
+    watch.killed();
+    let ended = lab.watch(&[]).stop();
+    assert_eq!(lab.content("closed/.env"), Content::File(0o644, b"A=mine\n".to_vec()), "{}", ended.text);
 }
 
 #[test]
-#[ignore = "what is not guarded from the start is not in the journal, and is taken for added by recovery"]
+fn what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end() {
+    let test = "what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end";
+    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+        return;
+    }
+    let lab = Sandbox::new();
+    lab.write("closed/.env", b"A=mine\n");
+    lab.chmod("closed", 0o000);
+    // Killed, so that the folder is met by recovery as well.
+    lab.watch(&[]).killed();
+    lab.chmod("closed", 0o755);
+    let recovered = lab.watch(&[]).stop();
+    recovered.came_to(0, &[]);
+    lab.chmod("closed", 0o000);
+    let watch = lab.watch(&["--backend", "poll", "--watch-interval-ms", "600000"]);
+    lab.chmod("closed", 0o755);
+    watch.stop().came_to(0, &[]);
+    assert_eq!(lab.content("closed/.env"), Content::File(0o644, b"A=mine\n".to_vec()));
+}
+
+#[test]
 fn an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill() {
     if !goes_on_as_an_ordinary_user(module_path!(), "an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill")
     {

@@ -50,7 +50,7 @@ pub fn goes_on_as_an_ordinary_user(module: &str, test: &str) -> bool {
     let keep = copy(super::sandbox::keep(), "keep");
     let module = module.split_once("::").map_or("", |(_, inner)| inner);
     let ran = Command::new(tests)
-        .args(["--exact", &format!("{module}::{test}"), "--nocapture", "--include-ignored"])
+        .args(["--exact", &format!("{module}::{test}"), "--nocapture"])
         .env("KEEP_UNDER_TEST", keep)
         .env_remove("TMPDIR")
         .uid(65_534)
