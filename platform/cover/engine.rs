@@ -48,6 +48,8 @@ struct Batch {
     parent: NodeRef,
     dir: Option<Dir>,
     children: Vec<NodeRef>,
+    /// The device of `dir`, once somebody has asked.
+    device: Option<u64>,
     look: Look,
 }
 
@@ -134,7 +136,7 @@ impl<M: Marks> Engine<M> {
         let mut key = Vec::new();
         for (index, root) in engine.set.roots.iter().enumerate() {
             let node = engine.table.add_root(RootId(u16::try_from(index).expect("a run has few roots")));
-            engine.marks.mark_dir(root.dir(), Extra::default(), &mut key)?;
+            engine.marks.mark_dir(root.dir(), Extra::default(), None, &mut key)?;
             engine.table.set_key(node, &key);
             engine.table.set_kind(node, Kind::Covered);
             engine.roots.push(node);
@@ -159,6 +161,7 @@ impl<M: Marks> Engine<M> {
                         parent,
                         dir: None,
                         children: vec![child],
+                        device: None,
                         look: Look::First,
                     }));
                 }
@@ -175,6 +178,11 @@ impl<M: Marks> Engine<M> {
     /// The queues to wait for.
     pub(super) fn marks(&self) -> &M {
         &self.marks
+    }
+
+    #[cfg(test)]
+    pub(super) fn marks_mut(&mut self) -> &mut M {
+        &mut self.marks
     }
 
     /// The hints so far.
@@ -278,23 +286,29 @@ impl<M: Marks> Engine<M> {
                     self.vanish(child);
                 }
                 Some((child, Kind::Entry)) => self.forget(child),
-                Some((_, Kind::Pending)) => return,
                 _ => {}
             },
             // It exists but may not be opened: covering it says so.
             Err(_) if child.is_some_and(|child| self.table.kind(child) == Kind::Unreadable) => return,
             Err(_) => {}
         }
+        // One that is pending already is queued once more: what comes second finds it covered and does nothing.
         let child = match self.table.child(parent, name) {
-            Some(child) => {
-                self.table.set_kind(child, Kind::Pending);
-                child
+            Some(child) => child,
+            None => {
+                self.hints.push(Hint::Appeared(place));
+                self.table.add(parent, name, Kind::Pending)
             }
-            None => self.table.add(parent, name, Kind::Pending),
         };
-        self.hints.push(Hint::Appeared(place));
+        self.table.set_kind(child, Kind::Pending);
         let children = vec![child];
-        self.lanes[APPEARED].push_back(Job::Cover(Batch { parent, dir: None, children, look: Look::Later }));
+        self.lanes[APPEARED].push_back(Job::Cover(Batch {
+            parent,
+            dir: None,
+            children,
+            device: None,
+            look: Look::Later,
+        }));
     }
 
     /// The directory of the node, if it still is the one that was marked. Otherwise it has vanished, or is unreadable now.
@@ -381,7 +395,7 @@ impl<M: Marks> Engine<M> {
         }
         self.table.set_extra(node, extra);
         let mut key = Vec::new();
-        match self.marks.mark_dir(dir, extra, &mut key) {
+        match self.marks.mark_dir(dir, extra, None, &mut key) {
             Ok(()) | Err(MarkError::Gone) => {}
             Err(MarkError::Limit) => self.limited(self.place(node)),
             Err(MarkError::Failed(_)) => self.hints.push(Hint::Lost(LostCause::Unreadable(self.place(node)))),
@@ -402,14 +416,12 @@ impl<M: Marks> Engine<M> {
         self.table.set_kind(node, Kind::Unreadable);
         self.hints.push(Hint::Lost(LostCause::Unreadable(self.place(node))));
         let Some(parent) = self.table.parent(node) else { return };
-        let extra = Extra { attributes: true, ..self.table.extra(parent) };
-        match parent_dir {
-            Some(dir) => self.hear_more(parent, dir, extra),
-            None => {
-                if let Some(dir) = self.open(parent) {
-                    self.hear_more(parent, &dir, extra);
-                }
-            }
+        let opened = if parent_dir.is_none() { self.open(parent) } else { None };
+        let Some(dir) = parent_dir.or(opened.as_ref()) else { return };
+        self.hear_more(parent, dir, Extra { attributes: true, ..self.table.extra(parent) });
+        let mut key = Vec::new();
+        if self.table.key(node).is_empty() && self.marks.identify(dir, self.table.name(node), &mut key) {
+            self.table.set_key(node, &key);
         }
     }
 
@@ -528,7 +540,10 @@ impl<M: Marks> Engine<M> {
             self.held -= usize::from(held);
             return;
         };
-        let open = self.cover(&dir, node, batch.look);
+        if batch.device.is_none() {
+            batch.device = dir.own_stat().ok().map(|stat| stat.id.dev);
+        }
+        let open = self.cover(&dir, batch.device, node, batch.look);
         if batch.children.is_empty() || !self.table.lives(batch.parent) {
             self.held -= usize::from(held);
         } else {
@@ -542,7 +557,7 @@ impl<M: Marks> Engine<M> {
     }
 
     /// Marks a directory; what remains is to list it.
-    fn cover(&mut self, parent: &Dir, node: NodeRef, look: Look) -> Option<Job> {
+    fn cover(&mut self, parent: &Dir, device: Option<u64>, node: NodeRef, look: Look) -> Option<Job> {
         if !self.table.lives(node) || self.table.kind(node) != Kind::Pending {
             return None;
         }
@@ -550,28 +565,36 @@ impl<M: Marks> Engine<M> {
             self.unreadable(node, Some(parent));
             return None;
         }
-        let (dir, mount) = match parent.open_dir(self.table.name(node)).and_then(|dir| Ok((dir.own_stat()?.mount, dir)))
-        {
-            Ok((mount, dir)) => (dir, mount),
+        let (dir, stat) = match parent.open_dir(self.table.name(node)).and_then(|dir| Ok((dir.own_stat()?, dir))) {
+            Ok((stat, dir)) => (dir, stat),
             Err(error) if is_gone(&error) => {
                 self.forget(node);
                 return None;
             }
             Err(_) => {
                 self.unreadable(node, Some(parent));
+                // It may have become readable before we listened for that.
+                if self.table.lives(node) && parent.open_dir(self.table.name(node)).is_ok() {
+                    let name = self.table.name(node).to_vec();
+                    if let Some(above) = self.table.parent(node) {
+                        self.notes.note_moved(above, &name, false);
+                    }
+                }
                 return None;
             }
         };
         let root = &self.set.roots[usize::from(self.table.root(node).0)];
-        if !root.admits(mount) {
+        if !root.admits(stat.mount) {
             if look != Look::First || self.walked {
                 self.forget(node);
                 return None;
             }
-            root.admit_mount(mount);
+            root.admit_mount(stat.mount);
         }
         let mut key = Vec::new();
-        match self.marks.mark_dir(&dir, self.table.extra(node), &mut key) {
+        let above = self.table.parent(node).map(|above| self.table.key(above)).filter(|key| !key.is_empty());
+        let near = above.filter(|_| device == Some(stat.id.dev));
+        match self.marks.mark_dir(&dir, self.table.extra(node), near, &mut key) {
             Ok(()) if self.is_own_ancestor(node, &key) => {
                 self.unreadable(node, None);
                 return None;
@@ -679,11 +702,11 @@ impl<M: Marks> Engine<M> {
             return;
         }
         match known.map(|child| (child, self.table.kind(child))) {
-            Some((child, Kind::Covered | Kind::Pending)) => {
+            Some((child, Kind::Covered)) => {
                 open.seen.insert(child);
                 return;
             }
-            Some((child, Kind::Unreadable)) => {
+            Some((child, Kind::Unreadable | Kind::Pending)) => {
                 open.seen.insert(child);
                 self.table.set_kind(child, Kind::Pending);
                 open.found.push(child);
@@ -703,6 +726,7 @@ impl<M: Marks> Engine<M> {
                 parent: open.node,
                 dir: None,
                 children,
+                device: None,
                 look: Look::First,
             }));
             return;
@@ -735,7 +759,7 @@ impl<M: Marks> Engine<M> {
         let hold = self.held < HELD;
         self.held += usize::from(hold);
         let look = if look == Look::Again { Look::Later } else { look };
-        let batch = Job::Cover(Batch { parent: node, dir: hold.then_some(dir), children: found, look });
+        let batch = Job::Cover(Batch { parent: node, dir: hold.then_some(dir), children: found, device: None, look });
         // What lies below a known place is not itself known.
         match lane {
             KNOWN => self.lanes[WALK].push_back(batch),

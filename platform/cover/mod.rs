@@ -9,6 +9,8 @@
 mod engine;
 mod notes;
 mod table;
+#[cfg(test)]
+mod tests;
 mod thread;
 
 use std::io;
@@ -58,6 +60,8 @@ pub enum Event<'e> {
     },
     /// Something happened to the marked object itself.
     Own(&'e [u8]),
+    /// The attributes of a directory changed.
+    Attributes(&'e [u8]),
     /// The mark is no longer there.
     Unmarked(&'e [u8]),
     /// Events were dropped.
@@ -73,14 +77,21 @@ pub enum Event<'e> {
 /// There are two queues: the second tells of the entries of directories, the first of the marked entries themselves. So a
 /// storm of names in some directory cannot push out what happens to a covered file.
 pub trait Marks: Send {
-    /// Marks the directory and writes its identity to `key`.
-    fn mark_dir(&mut self, dir: &Dir, extra: Extra, key: &mut Vec<u8>) -> Result<(), MarkError>;
+    /// Marks the directory and writes its identity to `key`. `near` is the identity of another object of the same file
+    /// system, if one is known to be.
+    fn mark_dir(&mut self, dir: &Dir, extra: Extra, near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError>;
 
     /// Whether the directory, which may be marked or not, has this identity.
     fn is(&mut self, dir: &Dir, extra: Extra, key: &[u8]) -> bool;
 
     /// Marks what has the name now and writes its identity to `key`. It is not a directory.
     fn mark_entry(&mut self, dir: &Dir, name: &[u8], file_type: FileType, key: &mut Vec<u8>) -> Result<(), MarkError>;
+
+    /// Writes the identity of the directory `name`, which may not be opened, to `key`, if events about its attributes name it
+    /// by identity. `false` if they name it as an entry.
+    fn identify(&mut self, _dir: &Dir, _name: &[u8], _key: &mut Vec<u8>) -> bool {
+        false
+    }
 
     /// Takes a mark off, if that can be done by identity.
     fn unmark(&mut self, key: &[u8]);

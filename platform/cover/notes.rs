@@ -51,6 +51,7 @@ impl Notes {
             Event::Entry { dir, name, is_dir, left } => self.entry(dir, name, is_dir, left, table, set),
             Event::Own(key) => self.own(key, false, table),
             Event::Unmarked(key) => self.own(key, true, table),
+            Event::Attributes(key) => self.attributes(key, table),
             Event::Overflow => {
                 self.overflow = true;
                 true
@@ -83,10 +84,24 @@ impl Notes {
                 let path = self.paths.entry(node).or_insert_with(|| table.path(node));
                 if set.interest.covers(table.root(node), path, name) {
                     self.note_touched(node, name, true);
-                } else if table.child(node, name).is_some() {
+                } else if table.has_children(node) && table.child(node, name).is_some() {
                     // A directory gave way to a file, in events the kernel merged.
                     self.note_moved(node, name, true);
                 }
+            }
+        }
+        let known = !found.is_empty();
+        self.found = found;
+        known
+    }
+
+    /// An unreadable directory may be readable now; of others it does not matter.
+    fn attributes(&mut self, key: &[u8], table: &Table) -> bool {
+        let mut found = std::mem::take(&mut self.found);
+        table.with_key(key, &mut found);
+        for &node in found.iter().filter(|&&node| table.kind(node) == Kind::Unreadable) {
+            if let Some(parent) = table.parent(node) {
+                self.note_moved(parent, table.name(node), false);
             }
         }
         let known = !found.is_empty();

@@ -220,6 +220,11 @@ impl Table {
         self.by_name.find(hash, matches).and_then(|&id| self.reference(id))
     }
 
+    /// Whether anything below the node is in the table.
+    pub(super) fn has_children(&self, node: NodeRef) -> bool {
+        self.node(node).first != NONE
+    }
+
     /// Every entry of `parent`.
     pub(super) fn children(&self, parent: NodeRef) -> Vec<NodeRef> {
         let mut children = Vec::new();

@@ -80,3 +80,19 @@ pub(crate) fn copy_range(
 
 /// The attribute is not there.
 pub(crate) const NO_ATTRIBUTE: Errno = Errno::NODATA;
+
+/// An attribute any user may set on a file of its own.
+pub(crate) const USER_ATTRIBUTE: &[u8] = b"user.keep.trial";
+
+/// The attribute that holds an access list, and a list: version 2, then for each entry 16 bits of tag, 16 of permissions,
+/// 32 of id. The owner may read and write, user 65534 and the group may read.
+/// Source: linux/posix_acl_xattr.h.
+pub(crate) const ACCESS_LIST: Option<(&[u8], &[u8])> = Some((
+    b"system.posix_acl_access",
+    b"\x02\0\0\0\
+      \x01\0\x06\0\xff\xff\xff\xff\
+      \x02\0\x04\0\xfe\xff\0\0\
+      \x04\0\x04\0\xff\xff\xff\xff\
+      \x10\0\x04\0\xff\xff\xff\xff\
+      \x20\0\0\0\xff\xff\xff\xff",
+));

@@ -1,5 +1,6 @@
 //! File operations where Linux has its own: statx, openat2, renameat2.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -120,6 +121,14 @@ pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
         Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG | Errno::AGAIN) => walk::open_dir(dir, path),
         Err(errno) => Err(on("open", path.as_bytes())(errno.into())),
     }
+}
+
+/// The same in one system call or not at all: openat2.
+pub(crate) fn open_beneath_at_once(dir: &Dir, path: &CStr) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    fs::openat2(dir, path, flags, Mode::empty(), resolve)?;
+    Ok(())
 }
 
 /// Whether the error says that a component is absent, a symlink or not a directory; a name too long for the

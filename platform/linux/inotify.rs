@@ -41,7 +41,7 @@ impl EventSource for Inotify {
         let root = Dir::open_ambient(std::path::Path::new("/"))
             .map_err(|error| StartError::Unavailable { backend: NAME, reason: error.source.to_string() })?;
         let mut instances = Instances::new()?;
-        instances.mark_dir(&root, Extra::default(), &mut Vec::new()).map_err(|error| {
+        instances.mark_dir(&root, Extra::default(), None, &mut Vec::new()).map_err(|error| {
             let reason = match error {
                 MarkError::Limit => format!(
                     "all {} watches of this user are in use; raise fs.inotify.max_user_watches",
@@ -123,7 +123,7 @@ fn directory_flags(extra: Extra) -> WatchFlags {
 }
 
 impl Marks for Instances {
-    fn mark_dir(&mut self, dir: &Dir, extra: Extra, key: &mut Vec<u8>) -> Result<(), MarkError> {
+    fn mark_dir(&mut self, dir: &Dir, extra: Extra, _near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError> {
         let watch = self.watch(NAMES, dir.as_fd(), directory_flags(extra))?;
         key.clear();
         key.extend_from_slice(&key_of(NAMES, watch));

@@ -1,7 +1,9 @@
 //! Linux.
 
+pub mod file_systems;
 pub mod mounts;
 pub mod records;
+pub mod usage;
 
 #[cfg(target_os = "linux")]
 mod attributes;
@@ -14,9 +16,13 @@ mod fanotify;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
+mod groups;
+#[cfg(target_os = "linux")]
 mod inotify;
 #[cfg(target_os = "linux")]
 mod layout;
+#[cfg(target_os = "linux")]
+mod limits;
 #[cfg(target_os = "linux")]
 mod listing;
 #[cfg(target_os = "linux")]
@@ -31,7 +37,7 @@ mod sys;
 pub use desktop::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
-    attributes::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*, listing::*,
+    attributes::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*, limits::*, listing::*,
     mount_watch::MountWatch, privilege::*, process::*,
 };
 

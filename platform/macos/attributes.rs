@@ -88,3 +88,9 @@ pub(crate) fn copy_range(
 ) -> rustix::io::Result<usize> {
     Err(Errno::NOTSUP)
 }
+
+/// An attribute any user may set on a file of its own.
+pub(crate) const USER_ATTRIBUTE: &[u8] = b"keep.trial";
+
+/// Access lists have calls of their own here (acl(3)).
+pub(crate) const ACCESS_LIST: Option<(&[u8], &[u8])> = None;

@@ -1,5 +1,6 @@
 //! File operations where macOS has its own: BSD flags and renameatx_np.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -107,4 +108,9 @@ pub(crate) fn sync(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
         Err(Errno::NOTSUP | Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => fs::fsync(fd),
         done => done,
     }
+}
+
+/// No call does this here; [`open_beneath`] goes component by component.
+pub(crate) fn open_beneath_at_once(_dir: &Dir, _path: &CStr) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no such call"))
 }

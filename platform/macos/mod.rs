@@ -11,6 +11,8 @@ mod files;
 #[cfg(target_os = "macos")]
 mod layout;
 #[cfg(target_os = "macos")]
+mod limits;
+#[cfg(target_os = "macos")]
 mod listing;
 #[cfg(target_os = "macos")]
 mod mount_watch;
@@ -24,7 +26,8 @@ mod sys;
 pub use desktop::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
-    attributes::*, durable::*, files::*, layout::*, listing::*, mount_watch::MountWatch, privilege::*, process::*,
+    attributes::*, durable::*, files::*, layout::*, limits::*, listing::*, mount_watch::MountWatch, privilege::*,
+    process::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.

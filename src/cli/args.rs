@@ -18,7 +18,7 @@ pub struct Cli {
     pub color: Color,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 nothing was restored, 1 the command itself broke, 2 could not start, 3 something was restored.\n\
+const EXIT_CODES: &str = "Example: keep watch\n\nExit codes: 0 nothing was restored, 1 the command itself broke, 2 could not start, 3 something was restored.\n\
                           All of them: docs/exit-codes.md";
 
 /// When to use colour.
@@ -40,13 +40,16 @@ pub enum Command {
         Start it in a terminal of its own before the agent: what was changed earlier is part of the baseline.")]
     Watch(WatchArgs),
     /// Show the journal: what changed, what was decided.
-    #[command(after_help = "Example: keep log --verify")]
+    #[command(after_help = "Example: keep log --verify\n\n\
+        Exit codes: 0 read to the end, 1 the chain does not hold, 2 there is a journal and it cannot be used.")]
     Log(LogArgs),
     /// List, show and put back rejected content.
-    #[command(after_help = "Example: keep quarantine show 20261130T094107-0001")]
+    #[command(after_help = "Example: keep quarantine list")]
     Quarantine(QuarantineArgs),
     /// Do now what the next start would do after a crash: restore the last accepted state.
-    #[command(after_help = "Example: keep recover")]
+    #[command(
+        after_help = "Example: keep recover --json\n\nExit codes: 0 nothing to restore, 3 something was restored."
+    )]
     Recover(RecoverArgs),
     /// Say what this machine offers, each proven by a live probe, and what would raise it.
     #[command(after_help = "Example: keep doctor --json")]
@@ -136,7 +139,7 @@ pub struct LogArgs {
     #[arg(long)]
     pub verify: bool,
 
-    /// Only entries of this session.
+    /// Only entries of this session, or of all whose process had this number.
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 
@@ -157,6 +160,7 @@ pub struct QuarantineArgs {
 #[derive(Debug, Subcommand)]
 pub enum QuarantineCommand {
     /// List what is kept, newest last.
+    #[command(after_help = "Example: keep quarantine list --json")]
     List {
         /// A directory in the tree; the current one if left out.
         path: Option<PathBuf>,
@@ -165,20 +169,22 @@ pub enum QuarantineCommand {
         json: bool,
     },
     /// Say what is known of one thing that was rejected; with --content, print its bytes.
+    #[command(after_help = "Example: keep quarantine show 20261130T094107123Z-00000 --content > rejected.env")]
     Show {
         /// Its id, as `list` gives it.
         id: String,
         /// A directory in the tree; the current one if left out.
         #[arg(long, value_name = "DIR")]
         path: Option<PathBuf>,
-        /// Print the rejected bytes themselves on standard output.
-        #[arg(long)]
+        /// Print the rejected bytes themselves on standard output; on a terminal, with control characters escaped.
+        #[arg(long, conflicts_with = "json")]
         content: bool,
         /// As JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Put rejected content back, at its old place or at --to.
+    /// Put rejected content back, at its old place or at --to. A running watch asks about it.
+    #[command(after_help = "Example: keep quarantine restore 20261130T094107123Z-00000 --to rejected.env")]
     Restore {
         /// Its id, as `list` gives it.
         id: String,
@@ -208,6 +214,9 @@ pub struct RecoverArgs {
 /// Options of `keep doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
+    /// A directory in the tree; the current one if left out.
+    pub path: Option<PathBuf>,
+
     /// As JSON.
     #[arg(long)]
     pub json: bool,
@@ -223,6 +232,6 @@ pub struct CompletionsArgs {
 /// Options of `keep man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// A command; without one, the page of `keep` itself.
-    pub command: Option<OsString>,
+    /// A command, as `watch` or `quarantine list`; without one, the page of `keep` itself.
+    pub command: Vec<OsString>,
 }

@@ -134,3 +134,28 @@ impl From<&FsError> for Refusal {
         Self::new(RefusalCode::Root, causes(error), "name a directory you can read: keep watch PATH")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../docs/exit-codes.md");
+
+    #[test]
+    fn the_page_has_a_row_for_every_code_and_no_other() {
+        let codes = [Exit::Clean, Exit::Broke, Exit::CannotStart, Exit::Restored].map(|exit| exit.code().to_string());
+        let names = RefusalCode::ALL.map(|code| format!("`{}`", code.name()));
+        let first_cells = PAGE.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+        let told: Vec<&str> =
+            first_cells.filter(|cell| cell.starts_with("`GXT") || cell.parse::<u8>().is_ok()).collect();
+        let ours: Vec<&str> = codes.iter().chain(&names).map(String::as_str).collect();
+        assert_eq!(told, ours);
+    }
+
+    #[test]
+    fn a_refusal_says_the_code_the_reason_and_what_to_do() {
+        let refusal = Refusal::new(RefusalCode::Active, "another runs", "end that one");
+        assert_eq!(refusal.lines(), ["keep: [GXT_CAGE_ACTIVE] another runs", "  hint: end that one"]);
+        assert_eq!(refusal.to_json()["exit_code"], 2);
+    }
+}

@@ -14,6 +14,7 @@ use platform::{Dir, Root, ambient, privilege};
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};
 use crate::text::escaped;
+use crate::watch::report::ReportPath;
 
 use super::exit::{Refusal, RefusalCode, causes};
 
@@ -69,6 +70,11 @@ impl Ground {
     /// The tree's path, for people.
     pub fn shown(&self) -> String {
         escaped(self.tree.path().as_os_str().as_bytes())
+    }
+
+    /// The tree's path, for JSON.
+    pub fn text(&self) -> String {
+        ReportPath::new(self.tree.path().as_os_str().as_bytes().to_vec()).text()
     }
 
     /// Opens the state folder of this tree, and makes it if there is none.

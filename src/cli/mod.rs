@@ -1,12 +1,22 @@
 //! The command line: parts are put together here once, and results become text, JSON and exit codes.
 
 pub mod args;
+mod begin;
+mod diagnosis;
+mod doctor;
+
 pub mod exit;
 mod ground;
+mod log;
+mod log_line;
+mod pages;
+mod paint;
+mod quarantine;
+mod recover;
 mod rules;
 mod watch;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use clap::Parser as _;
 use platform::environment::{Environment, EnvironmentError};
@@ -33,17 +43,38 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
     };
     match &cli.command {
         Command::Watch(args) => watch::run(args, cli.color, &environment),
-        _ => Exit::Broke.code(),
+        Command::Log(args) => log::run(args, cli.color, &environment),
+        Command::Quarantine(args) => quarantine::run(args, cli.color, &environment),
+        Command::Recover(args) => recover::run(args, &environment),
+        Command::Doctor(args) => doctor::run(args, cli.color, &environment),
+        Command::Completions(args) => pages::completions(args),
+        Command::Man(args) => pages::man(args),
     }
+}
+
+/// A line of what was asked for.
+fn print_line(line: &str) {
+    // A reader that has gone away is no reason to end otherwise than we do.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// A line for the person, beside what was asked for.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Whether a person looks at standard output.
+fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// Says why a command did not start, and returns its exit code.
 fn refuse(refusal: &Refusal, json: bool) -> u8 {
     for line in refusal.lines() {
-        let _ = writeln!(std::io::stderr(), "{line}");
+        say(&line);
     }
     if json {
-        let _ = writeln!(std::io::stdout(), "{}", crate::text::json_line(&refusal.to_json()));
+        print_line(&crate::text::json_line(&refusal.to_json()));
     }
     Exit::CannotStart.code()
 }

@@ -1,7 +1,6 @@
 //! `keep watch`: builds the parts, lets them run, prints what came of it.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
@@ -10,51 +9,41 @@ use std::time::Duration;
 use platform::backends::backends;
 use platform::environment::Environment;
 use platform::event::{EventSource, WatchSet};
-use platform::holder::{Holder, Known};
-use platform::lock::{Lock, LockError};
 use platform::notify::{NOTIFIER, Notifier, find};
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
 use platform::{Clock, Place, SystemClock};
 
 use crate::baseline::{Baseline, Caps, Snapshot};
-use crate::digest::Digest;
-use crate::journal::{self, Event, FileJournal, Journal, JournalError, Replayed, SessionLog, rfc3339, session_id};
+use crate::journal::{self, Event, FileJournal, Replayed, SessionLog, session_id};
 use crate::roots::Roots;
-use crate::state::StateFolder;
 use crate::store::{Objects, Quarantine};
-use crate::text::{escaped, json_line};
+use crate::text::json_line;
 use crate::watch::console::Console;
 use crate::watch::machine::{Machine, Settings};
-use crate::watch::recovery::{Recovered, Recovering, accepted};
+use crate::watch::recovery::{Recovered, accepted};
 use crate::watch::report::{ReportPath, WatchReport};
 use crate::watch::session::{Message, Options, Parts, Session};
 use crate::watch::tally::Tally;
 
 use super::args::{BackendChoice, Color, WatchArgs};
+use super::begin;
 use super::exit::{Refusal, RefusalCode, causes};
 use super::ground::Ground;
+use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
-
-/// Bytes of a rejected file that are copied; a larger one is moved.
-const MAX_COPIED: u64 = 64 << 20;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
     match watch(args, color, environment) {
         Ok(report) => {
             if args.json {
-                print_line(&json_line(&report.to_json()));
+                super::print_line(&json_line(&report.to_json()));
             }
             report.exit_code
         }
         Err(refusal) => super::refuse(&refusal, args.json),
     }
-}
-
-fn print_line(line: &str) {
-    // A reader that has gone away is no reason to end otherwise than we do.
-    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
@@ -64,24 +53,24 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let state = ground.state()?;
-    let lock = lock(&state, &ground, "keep watch", &*clock)?;
+    let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
     let Assembled { rules, roots, frozen, scope, contest_limit, warnings } =
         assemble(&ground, rule_file.as_deref(), &asked)?;
     let backend = choose(args.backend)?;
 
     let session = session_id(clock.wall(), platform::process::own_pid());
-    let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| bad_journal(&error))?;
+    let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
     let (mut journal, replayed) = (opened.journal, opened.replayed);
-    let objects = Objects::open(state.dir()).map_err(|error| bad_store(&causes(&error)))?;
-    let quarantine = Quarantine::open(state.dir(), MAX_COPIED).map_err(|error| bad_store(&causes(&error)))?;
-    quarantine.tidy().map_err(|error| bad_store(&causes(&error)))?;
-    let log = SessionLog::create(state.dir(), &session).map_err(|error| bad_store(&causes(&error)))?;
+    let objects = begin::objects(&state)?;
+    let quarantine = begin::quarantine(&state)?;
+    quarantine.tidy().map_err(|error| begin::bad_store(&causes(&error)))?;
+    let log = SessionLog::create(state.dir(), &session).map_err(|error| begin::bad_store(&causes(&error)))?;
     let session_log = ReportPath::new(state.path().join(log.name()).as_os_str().as_bytes().to_vec());
 
     let (sender, messages) = mpsc::channel();
     let _signals = start_signals(&sender)?;
     let raw = terminal.raw().map_err(|error| no_terminal(&error))?;
-    let colour = wants_colour(color, environment);
+    let colour = wants_colour(color, environment, true);
     start_input(&terminal, &sender)?;
     let mut console = Console::new(terminal, raw, colour, Arc::clone(&clock));
     let started = Started {
@@ -107,7 +96,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     for line in warnings.iter().chain(&recovered.lines) {
         console.line(line);
     }
-    if let Some(line) = recovery_line(&recovered) {
+    if let Some(line) = begin::recovery_line(&recovered, "keep watch") {
         console.line(&line);
     }
     if let Some(name) = scriptable(&|name| environment.text(name)) {
@@ -198,15 +187,15 @@ impl Started<'_> {
     ) -> Result<(Recovered, BTreeMap<Place, Snapshot>), Refusal> {
         let rules = match self.rule_file {
             // Recovery after a crash goes by these very rules, so their text is kept.
-            Some(bytes) => Some(self.objects.put(bytes).map_err(|error| bad_store(&causes(&error)))?),
+            Some(bytes) => Some(self.objects.put(bytes).map_err(|error| begin::bad_store(&causes(&error)))?),
             None => None,
         };
-        let path = |root: &platform::Root| crate::text::encode(root.path().as_os_str().as_bytes());
+        let (root, outer_roots) = begin::stored_roots(self.roots);
         let event = Event::Session {
             command: "watch".to_owned(),
             pid: platform::process::own_pid(),
-            root: path(self.roots.tree()),
-            outer_roots: self.roots.all()[1..].iter().map(|root| path(root)).collect(),
+            root,
+            outer_roots,
             options: journal::Options {
                 lock_deps: self.asked.lock_deps,
                 allow_only: self.asked.allow_only.clone(),
@@ -216,84 +205,17 @@ impl Started<'_> {
             rules,
             backend: self.backend.to_owned(),
         };
-        let at = rfc3339(self.clock.wall());
-        journal.append(&at, &event).and_then(|()| journal.commit()).map_err(|error| bad_journal(&error))?;
-        if replayed.sealed_session.is_none() {
-            return Ok((Recovered::default(), BTreeMap::new()));
-        }
+        begin::write_first(journal, self.clock, &event)?;
+        let Some(last) = &replayed.sealed_session else { return Ok((Recovered::default(), BTreeMap::new())) };
         if replayed.ended_properly {
             let (rows, lines) = accepted(self.roots, replayed, self.objects);
             let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
             return Ok((Recovered { lines, ..Recovered::default() }, previous));
         }
-        let recovered = recover(self.ground, replayed, journal, self.objects, self.quarantine, self.clock)?;
+        let earlier = begin::rules_of(self.ground, last, self.objects)?;
+        let recovered = begin::recover(&earlier, replayed, journal, self.objects, self.quarantine, self.clock)?;
         Ok((recovered, BTreeMap::new()))
     }
-}
-
-/// Restores the last accepted state of an interrupted run, by the rules it had.
-pub(super) fn recover(
-    ground: &Ground,
-    replayed: &Replayed,
-    journal: &mut dyn Journal,
-    objects: &Objects,
-    quarantine: &Quarantine,
-    clock: &dyn Clock,
-) -> Result<Recovered, Refusal> {
-    let session = replayed.sealed_session.as_ref().expect("there is an accepted state to restore");
-    let Assembled { rules, roots, .. } = rules_of(ground, session, objects)?;
-    let recovering = Recovering {
-        roots: &roots,
-        rules: &rules,
-        objects,
-        quarantine,
-        journal,
-        clock,
-        replayed,
-        max_file_bytes: session.options.max_file_bytes,
-    };
-    recovering.run().map_err(|error| bad_journal(&error))
-}
-
-/// The rules of an earlier session.
-fn rules_of(ground: &Ground, session: &journal::SessionInfo, objects: &Objects) -> Result<Assembled, Refusal> {
-    let read = |digest: Digest| objects.read(digest, crate::rules::file::MAX_FILE_BYTES);
-    let rule_file = session.rules.map(read).transpose().map_err(|error| bad_store(&causes(&error)))?;
-    let asked = Asked { lock_deps: session.options.lock_deps, allow_only: session.options.allow_only.clone() };
-    assemble(ground, rule_file.as_deref(), &asked)
-}
-
-fn recovery_line(recovered: &Recovered) -> Option<String> {
-    let names: Vec<String> = recovered.recovery.restored.iter().map(|path| escaped(path.text().as_bytes())).collect();
-    if names.is_empty() {
-        return None;
-    }
-    Some(format!(
-        "keep watch: the last run did not end properly; restored to what was accepted: {} (what was there is in quarantine)",
-        names.join(", ")
-    ))
-}
-
-/// Takes the lock of the root, or says who has it.
-pub(super) fn lock(state: &StateFolder, ground: &Ground, command: &str, clock: &dyn Clock) -> Result<Lock, Refusal> {
-    let holder = Holder::this_process(command, &rfc3339(clock.wall()))
-        .map_err(|error| bad_store(&format!("this process cannot be told: {error}")))?;
-    Lock::try_acquire(state.dir(), b"lock", &holder).map_err(|error| match error {
-        LockError::Held { holder } => active(&ground.shown(), &holder),
-        error => Refusal::new(RefusalCode::Journal, causes(&error), "look at the lock file in the state folder"),
-    })
-}
-
-fn active(tree: &str, holder: &Known) -> Refusal {
-    let command = holder.command.as_deref().map_or_else(|| "another keep".to_owned(), |text| escaped(text.as_bytes()));
-    let pid = holder.pid.map_or_else(|| "unknown pid".to_owned(), |pid| format!("pid {pid}"));
-    let since =
-        holder.since.as_deref().map_or_else(String::new, |text| format!(", since {}", escaped(text.as_bytes())));
-    Refusal::new(
-        RefusalCode::Active,
-        format!("{command} runs in {tree} already ({pid}{since})"),
-        "end that one first (Ctrl-C in its terminal), or work with it",
-    )
 }
 
 fn choose(choice: BackendChoice) -> Result<Box<dyn EventSource>, Refusal> {
@@ -348,14 +270,6 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
     Notifier::start(Some((NOTIFIER, program))).ok()
 }
 
-fn wants_colour(color: Color, environment: &Environment) -> bool {
-    match color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => !environment.is_set("NO_COLOR") && environment.text("TERM").as_deref() != Some("dumb"),
-    }
-}
-
 /// What a watch cannot see or hold, for the report.
 fn limits(backend: &str) -> Vec<String> {
     let mut limits = vec![
@@ -387,21 +301,5 @@ fn unavailable(reason: &str) -> Refusal {
         RefusalCode::BackendUnavailable,
         reason,
         "leave --backend out to take the strongest that works here; keep doctor says what would raise it",
-    )
-}
-
-pub(super) fn bad_journal(error: &JournalError) -> Refusal {
-    Refusal::new(
-        RefusalCode::Journal,
-        causes(error),
-        "keep log --verify says where it breaks; move the state folder aside to start anew, which forgets the accepted state",
-    )
-}
-
-pub(super) fn bad_store(reason: &str) -> Refusal {
-    Refusal::new(
-        RefusalCode::Journal,
-        reason,
-        "make room in the state folder, or choose another place with KEEP_STATE_DIR",
     )
 }

@@ -71,6 +71,11 @@ pub struct About {
 impl About {
     /// One line of JSON with its end.
     pub fn to_line(&self) -> String {
+        text::json_line(&self.to_json()) + "\n"
+    }
+
+    /// All of it as one JSON object.
+    pub fn to_json(&self) -> Value {
         let why = &self.rejection;
         let (held, aside) = match &self.held {
             Held::Copied => ("copied", None),
@@ -78,13 +83,12 @@ impl About {
             Held::Described => ("described", None),
             Held::Aside { name } => ("aside", Some(text::encode(name))),
         };
-        let value = json!({
+        json!({
             "id": self.id, "path": why.stored, "shown": why.shown, "rule": why.rule.name(), "kind": why.kind.name(),
             "outcome": why.outcome, "session": why.session, "rejected_at": why.rejected_at, "type": self.file_type,
             "mode": format!("{:04o}", self.mode), "uid": self.uid, "gid": self.gid, "size": self.size,
             "sha256": self.sha256.map(|digest| digest.to_string()), "held": held, "aside": aside,
-        });
-        text::json_line(&value) + "\n"
+        })
     }
 
     /// Reads a description; `None` if it is not a whole one.

@@ -482,6 +482,10 @@ impl Machine {
                     if self.pending[&place].changed <= version && !held.contains(&place) {
                         let Pending { class, change, detected, .. } =
                             self.take_pending(&place).expect("it is a member");
+                        // The deadline of an earlier, withdrawn question ends with the decision.
+                        if let Some(history) = self.histories.get_mut(&place) {
+                            history.deadline = None;
+                        }
                         effects.push(Effect::Accept { place, class, change, detected });
                     }
                 }

@@ -170,13 +170,21 @@ impl WatchReport {
             "lost": self.lost.iter().map(|(cause, times)| (cause.clone(), json!(times))).collect::<Map<_, _>>(),
             "trapped_signal": self.trapped_signal,
             "session_log": self.session_log.text(),
-            "recovery": self.recovery.as_ref().map(|recovery| json!({
-                "journal_session": recovery.session,
-                "restored": texts(&recovery.restored),
-                "kept": texts(&recovery.kept),
-                "failed": texts(&recovery.failed),
-            })),
+            "recovery": self.recovery.as_ref().map(Recovery::to_json),
             "limits": self.limits,
+        })
+    }
+}
+
+impl Recovery {
+    /// The JSON form, the same in every report.
+    pub fn to_json(&self) -> Value {
+        let texts = |paths: &[ReportPath]| paths.iter().map(ReportPath::text).collect::<Vec<_>>();
+        json!({
+            "journal_session": self.session,
+            "restored": texts(&self.restored),
+            "kept": texts(&self.kept),
+            "failed": texts(&self.failed),
         })
     }
 }

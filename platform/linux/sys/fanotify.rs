@@ -47,20 +47,19 @@ struct Handle {
     room: [u8; MAX_HANDLE],
 }
 
-/// Appends the handle of `name` in `dir` (of `dir` itself if the name is empty and `flags` has `AT_EMPTY_PATH`) to `out`
-/// as the kernel lays it out in an event: length, type, bytes.
-pub(crate) fn name_to_handle(dir: BorrowedFd<'_>, name: &CStr, flags: i32, out: &mut Vec<u8>) -> io::Result<()> {
+/// Appends the handle of an open object to `out` as the kernel lays it out in an event: length, type, bytes.
+pub(crate) fn handle(object: BorrowedFd<'_>, flags: i32, out: &mut Vec<u8>) -> io::Result<()> {
     let mut handle = Handle { bytes: MAX_HANDLE as u32, kind: 0, room: [0; MAX_HANDLE] };
     let mut mount = 0;
     // SAFETY: `handle` has the layout of `struct file_handle` followed by as many writable bytes as `bytes` says, `mount` is
-    // a writable integer, `name` is NUL-terminated; all live past the call and nothing else refers to them.
+    // a writable integer, the name is NUL-terminated; all live past the call and nothing else refers to them.
     let result = unsafe {
         libc::name_to_handle_at(
-            dir.as_raw_fd(),
-            name.as_ptr(),
+            object.as_raw_fd(),
+            c"".as_ptr(),
             ptr::from_mut(&mut handle).cast(),
             ptr::from_mut(&mut mount),
-            flags,
+            flags | libc::AT_EMPTY_PATH,
         )
     };
     if result < 0 {

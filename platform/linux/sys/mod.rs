@@ -2,3 +2,4 @@
 
 pub(crate) mod fanotify;
 pub(crate) mod identity;
+pub(crate) mod landlock;

@@ -69,23 +69,28 @@ impl Fixture {
 
     /// Starts the backend with places known from before.
     pub fn watch_from(&self, known: &[&str]) -> Watch {
-        let root = Arc::new(Root::open(&self.tree).expect("the tree"));
-        let set = WatchSet {
-            roots: vec![root],
-            interest: Arc::new(TestInterest),
-            known: known.iter().map(|path| place(path.as_bytes())).collect(),
-            interval: Duration::from_millis(20),
-        };
-        let (sender, hints) = channel();
-        let gate = Arc::new(Gate::default());
-        let pass = Arc::clone(&gate);
-        let sink = Box::new(move |hint| {
-            pass.pass();
-            sender.send(hint).is_ok()
-        });
-        let subscription = source(self.backend).start(set, sink).expect("the backend starts");
-        Watch { subscription: Some(subscription), hints, gate, tree: self.tree.clone() }
+        watch_tree(self.backend, &self.tree, known)
     }
+}
+
+/// Starts a backend on a tree.
+pub fn watch_tree(backend: &str, tree: &Path, known: &[&str]) -> Watch {
+    let root = Arc::new(Root::open(tree).expect("the tree"));
+    let set = WatchSet {
+        roots: vec![root],
+        interest: Arc::new(TestInterest),
+        known: known.iter().map(|path| place(path.as_bytes())).collect(),
+        interval: Duration::from_millis(20),
+    };
+    let (sender, hints) = channel();
+    let gate = Arc::new(Gate::default());
+    let pass = Arc::clone(&gate);
+    let sink = Box::new(move |hint| {
+        pass.pass();
+        sender.send(hint).is_ok()
+    });
+    let subscription = source(backend).start(set, sink).expect("the backend starts");
+    Watch { subscription: Some(subscription), hints, gate, tree: tree.to_owned() }
 }
 
 pub fn source(name: &str) -> Box<dyn EventSource> {

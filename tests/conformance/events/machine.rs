@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use platform::event::EventSource;
+
 /// Whether a thing is there. Panics if it is expected and is not.
 pub fn present(thing: &str, there: bool) -> bool {
     let expected = std::env::var("KEEP_EXPECT").is_ok_and(|list| list.split(',').any(|name| name == thing));
@@ -17,14 +19,14 @@ pub fn present(thing: &str, there: bool) -> bool {
 
 /// The backends that work.
 pub fn backends() -> Vec<&'static str> {
-    let works = |source: &dyn platform::event::EventSource| match source.probe() {
+    let works = |source: &dyn EventSource| match source.probe() {
         Ok(()) => present(source.name(), true),
         Err(error) => {
             println!("{error}");
             present(source.name(), false)
         }
     };
-    platform::backends().iter().filter(|source| works(&***source)).map(|source| source.name()).collect()
+    platform::backends().iter().filter(|source| works(source.as_ref())).map(|source| source.name()).collect()
 }
 
 pub fn is_root() -> bool {
@@ -58,7 +60,8 @@ impl Drop for Mounted {
     }
 }
 
-fn run(command: &mut Command) -> bool {
+/// Whether the command could be run and succeeded.
+pub fn run(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
@@ -89,11 +92,21 @@ impl Mounted {
         for dir in [&lower, &upper, &work, &point] {
             fs::create_dir(dir).expect("a directory");
         }
-        fs::create_dir_all(lower.join("old/deep")).expect("a lower directory");
-        fs::write(lower.join("old/deep/.env"), "lower").expect("a lower file");
+        for backend in platform::backends() {
+            let deep = lower.join(backend.name()).join("old/deep");
+            fs::create_dir_all(&deep).expect("a lower directory");
+            fs::write(deep.join(".env"), "lower").expect("a lower file");
+        }
         let options = format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
         let mount =
             || is_root() && run(Command::new("mount").args(["-t", "overlay", "overlay", "-o", &options]).arg(&point));
         present("overlay", mount()).then(|| Self { point, _dir: dir })
+    }
+
+    /// The directory `dir` once more at `point`, which must exist.
+    pub fn bind(dir: &Path, point: &Path) -> Option<Self> {
+        let bound = is_root() && run(Command::new("mount").arg("--bind").arg(dir).arg(point));
+        present("bind", bound)
+            .then(|| Self { point: point.to_owned(), _dir: tempfile::tempdir().expect("a directory") })
     }
 }

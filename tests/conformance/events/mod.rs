@@ -5,7 +5,9 @@
 //! listed and missing fails; otherwise its cases are passed over, and that is said.
 
 mod fixture;
+mod limits;
 mod machine;
+mod mounts;
 mod random;
 mod scenarios;
 

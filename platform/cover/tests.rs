@@ -1,0 +1,287 @@
+//! The engine with marks and events that a test makes up: what a kernel does seldom, and never when asked to.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::dir::Dir;
+use crate::event::{Hint, Interest, LostCause, Place, RootId, WatchSet};
+use crate::relpath::RelPath;
+use crate::root::Root;
+use crate::stat::FileType;
+
+use super::engine::Engine;
+use super::{Event, Extra, MarkError, Marks};
+
+/// An event that owns its bytes.
+#[derive(Debug, Clone)]
+enum Told {
+    Entry { dir: Vec<u8>, name: Vec<u8>, is_dir: bool, left: bool },
+    Unmarked(Vec<u8>),
+    Overflow,
+}
+
+/// Identities are inode numbers; events are what the test says.
+#[derive(Default)]
+struct Scripted {
+    events: VecDeque<Told>,
+    unknown: usize,
+    left: Option<usize>,
+    marked: Vec<Vec<u8>>,
+}
+
+fn key_of(ino: u64) -> Vec<u8> {
+    ino.to_ne_bytes().to_vec()
+}
+
+impl Scripted {
+    fn mark(&mut self, ino: u64, key: &mut Vec<u8>) -> Result<(), MarkError> {
+        match &mut self.left {
+            Some(0) => return Err(MarkError::Limit),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        *key = key_of(ino);
+        self.marked.push(key.clone());
+        Ok(())
+    }
+}
+
+impl Marks for Scripted {
+    fn mark_dir(&mut self, dir: &Dir, _extra: Extra, _near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError> {
+        self.mark(dir.own_stat().expect("a stat").id.ino, key)
+    }
+
+    fn is(&mut self, dir: &Dir, _extra: Extra, key: &[u8]) -> bool {
+        key_of(dir.own_stat().expect("a stat").id.ino) == key
+    }
+
+    fn mark_entry(&mut self, dir: &Dir, name: &[u8], _type: FileType, key: &mut Vec<u8>) -> Result<(), MarkError> {
+        let stat = dir.stat(name).expect("a stat").ok_or(MarkError::Gone)?;
+        self.mark(stat.id.ino, key)
+    }
+
+    fn unmark(&mut self, key: &[u8]) {
+        self.marked.retain(|marked| marked != key);
+    }
+
+    fn queues(&self) -> [BorrowedFd<'_>; 2] {
+        unreachable!("no thread waits")
+    }
+
+    fn read(&mut self, _queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<usize> {
+        let events = std::mem::take(&mut self.events);
+        for event in &events {
+            let known = match event {
+                Told::Entry { dir, name, is_dir, left } => {
+                    see(Event::Entry { dir, name, is_dir: *is_dir, left: *left })
+                }
+                Told::Unmarked(key) => see(Event::Unmarked(key)),
+                Told::Overflow => see(Event::Overflow),
+            };
+            self.unknown += usize::from(!known);
+        }
+        Ok(events.len())
+    }
+}
+
+struct Env;
+
+impl Interest for Env {
+    fn covers(&self, _root: RootId, _dir: &RelPath, name: &[u8]) -> bool {
+        name == b".env"
+    }
+
+    fn enters(&self, _root: RootId, _dir: &RelPath) -> bool {
+        true
+    }
+
+    fn first(&self, _root: RootId, _dir: &RelPath) -> bool {
+        false
+    }
+}
+
+struct Bench {
+    dir: tempfile::TempDir,
+    engine: Engine<Scripted>,
+    now: Moment,
+}
+
+fn place(path: &str) -> Place {
+    Place::tree(RelPath::parse(path.as_bytes()).expect("a relative path"))
+}
+
+fn touches(hints: &[Hint], path: &str) -> bool {
+    hints.iter().any(|hint| matches!(hint, Hint::Touched { place: found, .. } if *found == place(path)))
+}
+
+fn losses(hints: &[Hint]) -> usize {
+    hints.iter().filter(|hint| matches!(hint, Hint::Lost(_))).count()
+}
+
+impl Bench {
+    fn new(files: &[&str], marks: Scripted) -> (Self, Vec<Hint>) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let set = WatchSet {
+            roots: vec![Arc::new(Root::open(dir.path()).expect("a root"))],
+            interest: Arc::new(Env),
+            known: Vec::new(),
+            interval: Duration::ZERO,
+        };
+        for file in files {
+            write(dir.path(), file);
+        }
+        let engine = Engine::new(set, marks).expect("the root is marked");
+        let mut bench = Self { dir, engine, now: Moment::from_nanos(1) };
+        let walk = bench.settle();
+        (bench, walk)
+    }
+
+    fn write(&self, path: &str) {
+        write(self.dir.path(), path);
+    }
+
+    fn key(&self, path: &str) -> Vec<u8> {
+        key_of(std::os::unix::fs::MetadataExt::ino(&fs::metadata(self.dir.path().join(path)).expect("a stat")))
+    }
+
+    /// Lets the time pass.
+    fn wait(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    /// Gives events to the engine and lets it do all it has to do.
+    fn tell(&mut self, events: impl IntoIterator<Item = Told>) -> Vec<Hint> {
+        let now = self.now;
+        self.engine.marks_mut().events.extend(events);
+        self.engine.read(1, || now).expect("a reading");
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Vec<Hint> {
+        self.engine.tick(self.now);
+        while self.engine.is_busy() {
+            self.engine.step(self.now);
+        }
+        self.engine.take_hints()
+    }
+}
+
+fn write(dir: &Path, path: &str) {
+    let path = dir.join(path);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+    fs::write(path, "x").expect("a file");
+}
+
+#[test]
+fn what_was_made_without_an_event_is_found_after_an_overflow() {
+    let (mut bench, walk) = Bench::new(&["a/.env"], Scripted::default());
+    assert!(walk.contains(&Hint::Found(place("a/.env"))), "{walk:?}");
+    bench.write("new/deep/.env");
+    assert_eq!(bench.settle(), []);
+    let hints = bench.tell([Told::Overflow]);
+    assert_eq!(hints.first(), Some(&Hint::Lost(LostCause::Overflow)));
+    assert!(touches(&hints, "new/deep/.env"), "{hints:?}");
+    assert!(!touches(&hints, "a/.env"), "it is the same as before: {hints:?}");
+}
+
+#[test]
+fn what_was_replaced_or_removed_without_an_event_is_found_after_an_overflow() {
+    let (mut bench, _) = Bench::new(&["a/.env", "b/.env", "c/.env"], Scripted::default());
+    let path = |name: &str| bench.dir.path().join(name);
+    write(bench.dir.path(), "other");
+    fs::rename(path("other"), path("a/.env")).expect("a rename");
+    fs::remove_dir_all(path("b")).expect("a removal");
+    fs::rename(path("c"), path("d")).expect("a rename");
+    let hints = bench.tell([Told::Overflow]);
+    assert!(touches(&hints, "a/.env") && touches(&hints, "d/.env"), "{hints:?}");
+    for gone in ["b", "c"] {
+        let vanished = |hint: &Hint| matches!(hint, Hint::Vanished { place: found, .. } if *found == place(gone));
+        assert!(hints.iter().any(vanished), "{gone}: {hints:?}");
+    }
+}
+
+#[test]
+fn losses_in_a_row_are_said_and_recovered_at_intervals() {
+    let (mut bench, _) = Bench::new(&[".env"], Scripted::default());
+    let mut said = 0;
+    for _ in 0..100 {
+        said += losses(&bench.tell([Told::Overflow]));
+        bench.wait(Duration::from_millis(1));
+    }
+    assert_eq!(said, 1, "within a tenth of a second");
+    bench.write("late/.env");
+    bench.wait(Duration::from_secs(1));
+    let hints = bench.settle();
+    assert_eq!(losses(&hints), 1, "nothing that was lost goes unsaid: {hints:?}");
+    assert!(touches(&hints, "late/.env"), "{hints:?}");
+    assert_eq!(bench.engine.tick(bench.now), None, "nothing is left to wait for");
+}
+
+#[test]
+fn a_file_whose_mark_is_gone_is_marked_again() {
+    let (mut bench, _) = Bench::new(&["a/.env"], Scripted::default());
+    let key = bench.key("a/.env");
+    bench.engine.marks_mut().marked.retain(|marked| *marked != key);
+    let hints = bench.tell([Told::Unmarked(key.clone())]);
+    assert!(touches(&hints, "a/.env"), "{hints:?}");
+    assert!(bench.engine.marks().marked.contains(&key));
+}
+
+#[test]
+fn at_the_limit_the_walk_goes_on_and_says_so_once() {
+    let marks = Scripted { left: Some(2), ..Scripted::default() };
+    let (_, walk) = Bench::new(&["a/.env", "b/.env", "c/d/.env"], marks);
+    assert_eq!(losses(&walk), 1, "{walk:?}");
+    for path in ["a/.env", "b/.env", "c/d/.env"] {
+        assert!(walk.contains(&Hint::Found(place(path))), "{path}: {walk:?}");
+    }
+}
+
+#[test]
+fn an_event_of_an_unknown_object_touches_nothing_and_is_said_to_be_unknown() {
+    let (mut bench, _) = Bench::new(&[".env"], Scripted::default());
+    let event = Told::Entry { dir: b"nobody's".to_vec(), name: b".env".to_vec(), is_dir: false, left: false };
+    assert_eq!(bench.tell([event]), []);
+    assert_eq!(bench.engine.marks().unknown, 1);
+}
+
+#[test]
+fn an_event_with_a_name_that_leads_elsewhere_is_a_gap() {
+    let (mut bench, _) = Bench::new(&[".env"], Scripted::default());
+    let event = Told::Entry { dir: bench.key("."), name: b"../.env".to_vec(), is_dir: false, left: false };
+    assert_eq!(bench.tell([event]).first(), Some(&Hint::Lost(LostCause::Gap)));
+}
+
+#[test]
+fn one_name_many_events_one_hint() {
+    let (mut bench, _) = Bench::new(&[".env"], Scripted::default());
+    let event = Told::Entry { dir: bench.key("."), name: b".env".to_vec(), is_dir: false, left: true };
+    let hints = bench.tell(std::iter::repeat_n(event, 50));
+    assert_eq!(hints, [Hint::Touched { place: place(".env"), at: bench.now }]);
+}
+
+#[test]
+fn a_directory_that_was_away_and_is_back_counts_as_vanished_once() {
+    let (mut bench, _) = Bench::new(&["a/.env"], Scripted::default());
+    let event = |left| Told::Entry { dir: bench.key("."), name: b"a".to_vec(), is_dir: true, left };
+    let (away, back) = (event(true), event(false));
+    let hints = bench.tell([away, back.clone()]);
+    assert_eq!(hints, [Hint::Vanished { place: place("a"), at: bench.now }]);
+    assert_eq!(bench.tell([back]), [], "it is there, and the same");
+}
+
+#[test]
+fn marks_below_a_directory_that_is_gone_are_taken_off() {
+    let (mut bench, _) = Bench::new(&["a/b/.env"], Scripted::default());
+    let before = bench.engine.marks().marked.len();
+    let event = Told::Entry { dir: bench.key("."), name: b"a".to_vec(), is_dir: true, left: true };
+    fs::remove_dir_all(bench.dir.path().join("a")).expect("a removal");
+    bench.tell([event]);
+    assert_eq!(before - bench.engine.marks().marked.len(), 3);
+}

@@ -1,0 +1,102 @@
+//! What is said of measurements, as values.
+
+use super::*;
+
+fn ground(kind: Kind) -> Ground {
+    Ground {
+        path: ("/repo".into(), "/repo".into()),
+        file_system: Ok(FileSystem { name: "ext4".into(), kind }),
+        trials: Ok(Facility::ALL.map(|facility| (facility, Trial::Works)).into()),
+    }
+}
+
+fn measured() -> Measured {
+    Measured {
+        kernel: "Linux 6.12.0".into(),
+        backends: vec![("fanotify", Ok(())), ("inotify", Ok(())), ("poll", Ok(()))],
+        limits: vec![("inotify", Limit { name: "fs.inotify.max_user_watches", value: Some(8192), used: Some(12) })],
+        tree: ground(Kind::Local),
+        state: ground(Kind::Local),
+        state_folder: Ok("it is there"),
+        on_one_file_system: true,
+        landlock: Ok(6),
+        notifier: Ok("/usr/bin/notify-send".into()),
+        has_terminal: true,
+        scriptable: None,
+    }
+}
+
+fn row(measured: &Measured, area: &str, name: &str) -> Value {
+    let json = measured.to_json();
+    let rows = json["findings"].as_array().expect("is a list").clone();
+    let mut rows = rows.into_iter().filter(|row| row["area"] == area && row["name"] == name);
+    let row = rows.next().unwrap_or_else(|| panic!("no row {area} {name}"));
+    assert!(rows.next().is_none(), "two rows {area} {name}");
+    row
+}
+
+#[test]
+fn the_strongest_backend_that_works_is_the_one_taken() {
+    let mut all = measured();
+    assert_eq!(all.to_json()["backend"], "fanotify");
+    all.backends[0].1 = Err("this kernel lacks it".into());
+    assert_eq!(all.to_json()["backend"], "inotify");
+    let row = row(&all, "backends", "fanotify");
+    assert_eq!((&row["works"], &row["detail"]), (&json!(false), &json!("this kernel lacks it")));
+    assert!(row["raise"].as_str().is_some_and(|raise| raise.contains("5.13")), "{row}");
+}
+
+#[test]
+fn what_works_needs_no_raising_and_what_does_not_says_what_would() {
+    let mut all = measured();
+    all.tree.trials = Ok(Facility::ALL.map(|facility| (facility, Trial::Fails("not here".into()))).into());
+    all.state.trials = Ok(Facility::ALL.map(|facility| (facility, Trial::Fails("not here".into()))).into());
+    all.tree.file_system = Ok(FileSystem { name: "nfs".into(), kind: Kind::Network });
+    (all.on_one_file_system, all.has_terminal) = (false, true);
+    (all.landlock, all.notifier, all.scriptable) = (Err("no".into()), Err("no".into()), Some("tmux"));
+    all.state_folder = Err("is a symlink".into());
+    for (measured, expected) in [(measured(), true), (all, false)] {
+        for finding in measured.findings() {
+            match finding.works {
+                Some(true) => assert_eq!(finding.raise, None, "{}", finding.name),
+                Some(false) => assert!(finding.raise.is_some(), "{}", finding.name),
+                None => {}
+            }
+            let is_backend = finding.area == Area::Backends || finding.name == "terminal";
+            assert!(is_backend || finding.works.is_none_or(|works| works == expected), "{}", finding.name);
+        }
+    }
+}
+
+#[test]
+fn a_limit_has_its_value_its_use_and_the_command_that_raises_it() {
+    let row = row(&measured(), "limits", "fs.inotify.max_user_watches");
+    assert_eq!((&row["value"], &row["used"], &row["works"]), (&json!(8192), &json!(12), &Value::Null));
+    assert_eq!(row["raise"], "sudo sysctl fs.inotify.max_user_watches=16384");
+}
+
+#[test]
+fn a_terminal_nobody_is_seen_to_type_into_is_not_proven_safe() {
+    assert_eq!(row(&measured(), "system", "typing")["works"], Value::Null);
+    let tmux = Measured { scriptable: Some("tmux"), ..measured() };
+    assert_eq!(row(&tmux, "system", "typing")["works"], false);
+}
+
+#[test]
+fn where_nothing_could_be_tried_that_is_said_once() {
+    let mut all = measured();
+    all.tree.trials = Err("read-only file system".into());
+    assert_eq!(row(&all, "tree", "scratch")["detail"], "read-only file system");
+    assert!(!all.findings().iter().any(|finding| finding.area == Area::Tree && finding.name == "exchange"));
+}
+
+#[test]
+fn people_read_a_line_for_each_with_the_headings_of_what_there_is() {
+    let lines = measured().lines(Paint { is_on: false });
+    assert_eq!(lines[0], "keep doctor: /repo on Linux 6.12.0");
+    assert!(lines.contains(&"In the tree: /repo (ext4)".to_owned()), "{lines:#?}");
+    let fanotify = lines.iter().find(|line| line.starts_with("yes  fanotify")).expect("is listed");
+    assert!(fanotify.contains("the kernel tells of each change"), "{fanotify}");
+    let bare = Measured { limits: Vec::new(), ..measured() }.lines(Paint { is_on: false });
+    assert!(!bare.iter().any(|line| line.starts_with("Limits")), "{bare:#?}");
+}

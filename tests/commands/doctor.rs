@@ -1,0 +1,98 @@
+//! `keep doctor`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use platform::backends::backends;
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+fn names(path: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(path).expect("lists").map(|entry| entry.expect("lists").file_name());
+    entries.map(|name| name.into_string().expect("is text")).collect()
+}
+
+fn rows<'r>(report: &'r Value, area: &str) -> Vec<&'r Value> {
+    report["findings"].as_array().expect("is a list").iter().filter(|row| row["area"] == area).collect()
+}
+
+#[test]
+fn every_backend_is_probed_and_the_first_that_works_is_named() {
+    let lab = Lab::new();
+    let ran = lab.keep(&["doctor", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let report = ran.json();
+    assert_eq!(report["schema"], "keepwatch.doctor.v1");
+    let sources = backends();
+    let told: Vec<_> = rows(&report, "backends").iter().map(|row| row["name"].as_str().expect("is text")).collect();
+    assert_eq!(told, sources.iter().map(|source| source.name()).collect::<Vec<_>>());
+    let first = rows(&report, "backends").into_iter().find(|row| row["works"] == true).expect("polling works anywhere");
+    assert_eq!(report["backend"], first["name"]);
+}
+
+#[test]
+fn trying_leaves_nothing_in_the_tree_nor_where_state_is_kept() {
+    let lab = Lab::new();
+    fs::create_dir_all(lab.at(".git/refs")).expect("makes");
+    fs::create_dir_all(lab.at(".git/objects")).expect("makes");
+    fs::write(lab.at(".git/HEAD"), "ref: refs/heads/main\n").expect("writes");
+    let before = (names(&lab.at("")), names(&lab.at(".git")), names(lab.at("..").as_path()));
+    let ran = lab.keep(&["doctor", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!((names(&lab.at("")), names(&lab.at(".git")), names(lab.at("..").as_path())), before);
+    assert!(!lab.has_state());
+    let report = ran.json();
+    let lock = rows(&report, "state").into_iter().find(|row| row["name"] == "lock").expect("was tried");
+    assert_eq!(lock["works"], true, "{lock}");
+    let exchange = rows(&report, "tree").into_iter().find(|row| row["name"] == "exchange").expect("was tried");
+    assert!(exchange["works"].is_boolean(), "{exchange}");
+}
+
+#[test]
+fn each_line_for_people_says_yes_no_or_neither() {
+    let lab = Lab::new();
+    let ran = lab.keep(&["doctor"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("keep doctor: /"), "{}", ran.out);
+    assert!(ran.out.contains("\nyes  poll "), "{}", ran.out);
+    // There is no terminal here, and that must not pass for one.
+    assert!(ran.out.contains("\n no  terminal "), "{}", ran.out);
+    assert!(!ran.out.contains('\x1b'), "{}", ran.out);
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_used_is_told_and_not_touched() {
+    let lab = Lab::new();
+    lab.begin(&[]);
+    let state = lab.state();
+    let moved = lab.at("moved");
+    fs::rename(state.path(), &moved).expect("moves");
+    std::os::unix::fs::symlink(&moved, state.path()).expect("links");
+    let before = names(&moved);
+    let ran = lab.keep(&["doctor", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let report = ran.json();
+    let folder = rows(&report, "state").into_iter().find(|row| row["name"] == "state_folder").expect("is told");
+    assert_eq!(folder["works"], false);
+    assert!(folder["detail"].as_str().is_some_and(|detail| detail.ends_with("is a symlink")), "{folder}");
+    assert_eq!(names(&moved), before);
+}
+
+#[test]
+fn a_git_directory_elsewhere_is_not_gone_into() {
+    let lab = Lab::new();
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let git = elsewhere.path();
+    for folder in ["refs", "objects"] {
+        fs::create_dir(git.join(folder)).expect("makes");
+    }
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("writes");
+    fs::write(lab.at(".git"), format!("gitdir: {}\n", git.display())).expect("writes");
+    let before = fs::metadata(git).expect("stats").modified().expect("has a time");
+    let ran = lab.keep(&["doctor", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(rows(&ran.json(), "tree").iter().any(|row| row["name"] == "exchange"), "nothing was tried in the tree");
+    assert_eq!(fs::metadata(git).expect("stats").modified().expect("has a time"), before);
+}
