@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use platform::backends::backends;
 use platform::environment::Environment;
-use platform::event::{EventSource, WatchSet};
+use platform::event::{EventSource, Subscription, WatchSet};
 use platform::notify::{NOTIFIER, Notifier, find};
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
@@ -56,7 +56,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
     let Assembled { rules, roots, frozen, scope, contest_limit, warnings } =
         assemble(&ground, rule_file.as_deref(), &asked)?;
-    let backend = choose(args.backend)?;
+    let candidates = choose(args.backend)?;
 
     let session = session_id(clock.wall(), platform::process::own_pid());
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
@@ -79,7 +79,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         args,
         roots: &roots,
         rule_file: rule_file.as_deref(),
-        backend: backend.name(),
+        backend: candidates[0].name(),
         objects: &objects,
         quarantine: &quarantine,
         clock: &*clock,
@@ -113,12 +113,14 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         known,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
     };
-    let backend_name = backend.name();
-    let subscription = match backend.start(set.clone(), sink(&sender)) {
-        Ok(subscription) => subscription,
-        Err(error) => {
+    let (backend_name, subscription) = match start_first(candidates, &set, &sender) {
+        Ok((name, subscription, warnings)) => {
+            warnings.iter().for_each(|line| console.line(line));
+            (name, subscription)
+        }
+        Err(refusal) => {
             console.finish();
-            return Err(unavailable(&causes(&error)));
+            return Err(refusal);
         }
     };
     let start_polling = {
@@ -218,19 +220,46 @@ impl Started<'_> {
     }
 }
 
-fn choose(choice: BackendChoice) -> Result<Box<dyn EventSource>, Refusal> {
+/// The backends that work here, strongest first; only the one named, if one is.
+fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     let mut reasons = Vec::new();
+    let mut working = Vec::new();
     for backend in backends() {
         if choice.name().is_some_and(|name| name != backend.name()) {
             continue;
         }
         match backend.probe() {
-            Ok(()) => return Ok(backend),
+            Ok(()) => working.push(backend),
             Err(error) => reasons.push(causes(&error)),
         }
     }
+    if !working.is_empty() {
+        return Ok(working);
+    }
     if reasons.is_empty() {
         reasons.push(format!("{} is not a backend of this system", choice.name().unwrap_or("auto")));
+    }
+    Err(unavailable(&reasons.join("; ")))
+}
+
+/// A running backend with its name, and a line for each stronger one that did not start.
+type Running = (&'static str, Box<dyn Subscription>, Vec<String>);
+
+/// Starts the first that can cover this very tree: a backend may work here and not on the tree's file system.
+fn start_first(
+    candidates: Vec<Box<dyn EventSource>>,
+    set: &WatchSet,
+    sender: &Sender<Message>,
+) -> Result<Running, Refusal> {
+    let mut reasons = Vec::new();
+    for backend in candidates {
+        match backend.start(set.clone(), sink(sender)) {
+            Ok(subscription) => {
+                let lines = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
+                return Ok((backend.name(), subscription, lines));
+            }
+            Err(error) => reasons.push(causes(&error)),
+        }
     }
     Err(unavailable(&reasons.join("; ")))
 }

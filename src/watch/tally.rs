@@ -42,6 +42,7 @@ pub const fn cause_name(cause: &LostCause) -> &'static str {
         LostCause::Unmounted => "unmounted",
         LostCause::Unreadable(_) => "unreadable",
         LostCause::Stopped => "stopped",
+        LostCause::Mounted => "mounted",
         _ => "gap",
     }
 }
