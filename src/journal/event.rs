@@ -101,6 +101,12 @@ pub enum Event {
         /// Group.
         gid: u32,
     },
+    /// A path that exists and could not be read when the session began, or a directory with all in it: it has no accepted
+    /// state, and recovery must not take it for one that was added.
+    Unguarded {
+        /// Which path.
+        path: String,
+    },
     /// The baseline is complete and its objects are durable: from here on this session's state is the accepted one.
     Sealed {
         /// How many paths it has.
@@ -222,10 +228,11 @@ pub enum Event {
 
 impl Event {
     /// Every event's name.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "session",
         "baseline",
         "directory",
+        "unguarded",
         "sealed",
         "accepted",
         "kept",
@@ -247,6 +254,7 @@ impl Event {
             Event::Session { .. } => "session",
             Event::Baseline { .. } => "baseline",
             Event::Directory { .. } => "directory",
+            Event::Unguarded { .. } => "unguarded",
             Event::Sealed { .. } => "sealed",
             Event::Accepted { .. } => "accepted",
             Event::Kept { .. } => "kept",

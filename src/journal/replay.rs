@@ -84,6 +84,8 @@ pub struct Replayed {
     pub baseline: BTreeMap<String, AcceptedState>,
     /// Directories above them, by stored name.
     pub directories: BTreeMap<String, DirectoryState>,
+    /// Paths that existed and could not be read, by stored name; all that lies below them counts, too.
+    pub unguarded: BTreeSet<String>,
     /// Restores that were under way.
     pub unfinished: Vec<Unfinished>,
     /// Paths that were contested in the session whose baseline stands.
@@ -96,6 +98,7 @@ struct Part {
     info: Option<SessionInfo>,
     baseline: BTreeMap<String, AcceptedState>,
     directories: BTreeMap<String, DirectoryState>,
+    unguarded: BTreeSet<String>,
     contested: BTreeSet<String>,
     has_ended: bool,
 }
@@ -137,6 +140,11 @@ impl Replay {
             Event::Directory { path, mode, uid, gid } => {
                 if let Some(part) = self.current() {
                     part.directories.insert(path, DirectoryState { mode, uid, gid });
+                }
+            }
+            Event::Unguarded { path } => {
+                if let Some(part) = self.current() {
+                    part.unguarded.insert(path);
                 }
             }
             Event::Sealed { .. } => {
@@ -182,6 +190,7 @@ impl Replay {
             ended_properly,
             baseline: sealed.baseline,
             directories: sealed.directories,
+            unguarded: sealed.unguarded,
             unfinished: self.unfinished,
             contested: sealed.contested,
         }

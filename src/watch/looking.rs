@@ -1,11 +1,11 @@
 //! From a hint to a change: look at the path, compare it with the baseline, tell the machine.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use platform::{FileType, Moment, Place};
 
 use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Row, Snapshot, look, look_and_store};
-use crate::journal::Event;
+use crate::journal::{Event, Record};
 use crate::rules::{Class, Mode};
 
 use super::machine::Input;
@@ -103,7 +103,7 @@ impl Session {
                 return;
             }
         };
-        if self.unreadable.contains(place) {
+        if self.unreadable.contains(place) || self.was_there_all_the_time(place, &now) {
             return self.adopt_at_last(place, class, now);
         }
         let change = self.compare(place, &now);
@@ -125,6 +125,18 @@ impl Session {
             );
         }
         self.step(Input::Looked { place: place.clone(), class, change, detected: at });
+    }
+
+    /// Whether the path lies in a directory that could not be read at the start, and is older than that: it is the person's,
+    /// not something that was added.
+    fn was_there_all_the_time(&self, place: &Place, now: &Snapshot) -> bool {
+        let (Some(stat), None) = (now.stat, self.baseline.get(place)) else { return false };
+        let is_closed = |dir: &Place| dir.root == place.root && place.path.is_below(&dir.path);
+        // Nobody can set this time: what is written, or moved in by itself, has a later one. What comes within a directory
+        // of its own keeps its time, and is the one thing that passes here.
+        let changed = u64::try_from(stat.ctime.0).ok().map(|seconds| Duration::new(seconds, stat.ctime.1));
+        let is_older = |changed| self.tally.started_at.is_none_or(|started| SystemTime::UNIX_EPOCH + changed < started);
+        now.content != Content::Directory && self.closed.iter().any(is_closed) && changed.is_some_and(is_older)
     }
 
     /// Whether the path looks as it does in the middle of a save: gone, or emptied, a moment ago. Editors, git and shells
@@ -194,8 +206,12 @@ impl Session {
                     &self.parts.objects,
                 );
                 if let Ok(look) = stored {
+                    let snapshot = Record::of(&look.snapshot);
                     let accepted = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot });
-                    if accepted.is_ok() {
+                    if accepted.is_ok() && self.parts.objects.sync().is_ok() {
+                        self.note_parents(place);
+                        let (path, rule, mode) = (self.parts.roots.stored(place), class.rule, class.mode);
+                        self.tally.note(Event::Baseline { path, rule, mode, snapshot });
                         self.say(&format!("keep watch: {shown} can be read now and is guarded from here on"));
                     }
                 }

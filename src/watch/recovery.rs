@@ -99,7 +99,11 @@ impl Recovering<'_> {
         let mut this = self;
         this.clear_leftovers(&session, &mut done);
         let mut places: BTreeSet<Place> = baseline.rows().map(|(place, _)| place.clone()).collect();
-        places.extend(survey(this.roots, this.rules).found);
+        let unguarded: Vec<Place> =
+            this.replayed.unguarded.iter().filter_map(|stored| this.roots.find(stored)).collect();
+        let was_there =
+            |place: &Place| unguarded.iter().any(|dir| dir.root == place.root && place.path.is_below(&dir.path));
+        places.extend(survey(this.roots, this.rules).found.into_iter().filter(|place| !was_there(place)));
         for place in places {
             let class = baseline.get(&place).map(|row| row.class).or_else(|| this.rules.classify(&place));
             if let Some(class) = class {

@@ -141,6 +141,8 @@ pub struct Session {
     pub(super) new_dirs: HashSet<Place>,
     /// Protected files that could not be read at the start.
     pub(super) unreadable: BTreeSet<Place>,
+    /// Directories that could not be read at the start: what lies in them may have been there all the time.
+    pub(super) closed: BTreeSet<Place>,
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
     pub(super) tally: Tally,
@@ -184,6 +186,7 @@ impl Session {
             settling: BTreeMap::new(),
             new_dirs: HashSet::new(),
             unreadable: BTreeSet::new(),
+            closed: BTreeSet::new(),
             after_bytes: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
@@ -350,6 +353,10 @@ impl Session {
     pub(super) fn lost(&mut self, cause: LostCause) {
         let at = self.now();
         let name = self.tally.lost(&cause);
+        if let (LostCause::Unreadable(dir), Phase::Walking { .. }) = (&cause, &self.phase) {
+            self.tally.note(Event::Unguarded { path: self.parts.roots.stored(dir) });
+            self.closed.insert(dir.clone());
+        }
         let detail = match &cause {
             LostCause::Limit(place) | LostCause::Unreadable(place) => Some(self.parts.roots.shown(place)),
             _ => None,

@@ -48,6 +48,7 @@ impl Session {
             )),
             Err(error) => {
                 self.unreadable.insert(place.clone());
+                self.tally.note(Event::Unguarded { path: self.parts.roots.stored(place) });
                 self.say(&format!("keep watch: {shown} is not guarded: {}", causes(&error)));
             }
         }

@@ -1,7 +1,10 @@
 //! The program itself, on a pseudo-terminal in a home of its own.
 
-// A test starts programs and has files and a clock of its own; the policy it tests has none of them.
-#![allow(clippy::disallowed_methods)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests arrange files and time themselves, and say what they pass over"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -111,7 +111,7 @@ fn ordinary_git_work_is_silent() {
     lab.git(&["commit", "-q", "-m", "start"]);
     for number in 0..5 {
         lab.git(&["checkout", "-q", "-b", &format!("b{number}")]);
-        lab.write(&format!("src/{number}.txt"), b"text");
+        lab.write(format!("src/{number}.txt"), b"text");
         lab.git(&["add", "-A"]);
         lab.git(&["commit", "-q", "-m", "more"]);
     }

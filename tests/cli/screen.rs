@@ -88,7 +88,7 @@ fn a_terminal_that_takes_nothing_does_not_keep_a_deadline_from_passing() {
     watch.stops_reading();
     // Enough to fill the terminal: each change is a line of its own.
     for number in 0..400 {
-        lab.write(&format!("d{number}/{}/package-lock.json", "x".repeat(200)), b"{}");
+        lab.write(format!("d{number}/{}/package-lock.json", "x".repeat(200)), b"{}");
     }
     lab.write(".env", b"A=1\n");
     until("the restore", || lab.has_env());
@@ -103,7 +103,7 @@ fn an_a_typed_for_a_question_the_terminal_never_took_does_not_count() {
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
     watch.stops_reading();
     for number in 0..400 {
-        lab.write(&format!("d{number}/{}/package-lock.json", "x".repeat(200)), b"{}");
+        lab.write(format!("d{number}/{}/package-lock.json", "x".repeat(200)), b"{}");
     }
     until("the entries", || lab.journal().matches("\"kept\"").count() == 400);
     lab.write(".env", b"A=1\n");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::support::{Sandbox, goes_on_as_an_ordinary_user, is_root, skip};
+use crate::support::{Content, Sandbox, goes_on_as_an_ordinary_user, is_root, skip};
 
 #[test]
 fn the_start_line_says_what_is_guarded_how_and_how_long() {
@@ -159,7 +159,8 @@ fn a_wrong_option_ends_with_2_and_says_how_it_goes() {
 
 #[test]
 fn git_files_that_lead_nowhere_or_in_a_circle_are_refused_and_not_taken_for_no_repository() {
-    let broken: [(&str, fn(&Sandbox)); 5] = [
+    type Make = fn(&Sandbox);
+    let broken: [(&str, Make); 5] = [
         ("a link to nothing", |lab| lab.link("nowhere", ".git")),
         ("a link to itself", |lab| lab.link(".git", ".git")),
         ("a pointer to nothing", |lab| lab.write(".git", b"gitdir: /nowhere/at/all\n")),
@@ -234,6 +235,67 @@ fn a_protected_file_nobody_may_read_is_named_and_the_rest_is_guarded() {
     lab.write(".env.locked", b"A=2\n");
     watch.asks(".env.locked", "secrets", "modified", &crate::support::sha(b"A=2\n"));
     watch.stop().came_to(3, &[".env rejected", ".env.locked restored_at_exit"]);
+}
+
+#[test]
+fn a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read() {
+    let test = "a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read";
+    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+        return;
+    }
+    let lab = Sandbox::new();
+    lab.write("closed/.env", b"A=mine\n");
+    lab.chmod("closed", 0o000);
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    watch.shows("keep watch: closed cannot be read; what lies in it is not guarded");
+    lab.write(".env", b"A=1\n");
+    watch.says("keep watch: .env changed");
+    watch.rejects(".env");
+    lab.chmod("closed", 0o755);
+    watch.says("keep watch: closed/.env can be read now and is guarded from here on");
+    lab.write("closed/.env.new", b"A=1\n");
+    watch.asks("closed/.env.new", "secrets", "added", &crate::support::sha(b"A=1\n"));
+    watch.rejects("closed/.env.new");
+    lab.write("closed/.env", b"A=other\n");
+    watch.asks("closed/.env", "secrets", "modified", &crate::support::sha(b"A=other\n"));
+    watch.killed();
+    let ended = lab.watch(&[]).stop();
+    assert_eq!(lab.content("closed/.env"), Content::File(0o644, b"A=mine\n".to_vec()), "{}", ended.text);
+}
+
+#[test]
+fn what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end() {
+    let test = "what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end";
+    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+        return;
+    }
+    let lab = Sandbox::new();
+    lab.write("closed/.env", b"A=mine\n");
+    lab.chmod("closed", 0o000);
+    // Killed, so that the folder is met by recovery as well.
+    lab.watch(&[]).killed();
+    lab.chmod("closed", 0o755);
+    let recovered = lab.watch(&[]).stop();
+    recovered.came_to(0, &[]);
+    lab.chmod("closed", 0o000);
+    let watch = lab.watch(&["--backend", "poll", "--watch-interval-ms", "600000"]);
+    lab.chmod("closed", 0o755);
+    watch.stop().came_to(0, &[]);
+    assert_eq!(lab.content("closed/.env"), Content::File(0o644, b"A=mine\n".to_vec()));
+}
+
+#[test]
+fn an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill() {
+    if !goes_on_as_an_ordinary_user(module_path!(), "an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill")
+    {
+        return;
+    }
+    let lab = Sandbox::new();
+    lab.write(".env.locked", b"A=1\n");
+    lab.chmod(".env.locked", 0o000);
+    lab.watch(&[]).killed();
+    let ended = lab.watch(&[]).stop();
+    assert!(lab.path(".env.locked").exists(), "it was there before the first start: {}", ended.text);
 }
 
 #[test]
