@@ -44,6 +44,8 @@ pub struct Console {
     /// When which line was last said, for those that would repeat.
     said: HashMap<String, (String, Moment)>,
     hung_up: bool,
+    /// We stopped ourselves, and the signal that continued us is still to be read.
+    suspended: bool,
 }
 
 /// What is to be on the screen.
@@ -78,6 +80,7 @@ impl Console {
             next_tick: None,
             said: HashMap::new(),
             hung_up: false,
+            suspended: false,
         }
     }
 
@@ -222,7 +225,16 @@ impl Console {
     /// Undoes raw mode, stops the process, and comes back when it goes on.
     pub fn suspend(&mut self) {
         // What cannot be stopped goes on; the person sees that.
-        let _stopped = self.terminal.suspend();
+        let stopped = self.terminal.suspend();
+        self.resume();
+        self.suspended = stopped.is_ok();
+    }
+
+    /// We were continued by somebody else than our own suspending: that one has drawn already.
+    pub fn go_on(&mut self) {
+        if std::mem::take(&mut self.suspended) {
+            return;
+        }
         self.resume();
     }
 

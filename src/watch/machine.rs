@@ -398,6 +398,7 @@ impl Machine {
             }
             return;
         }
+        self.count_a_dodge(&place, now, effects);
         if self.histories.get(&place).is_some_and(|history| history.contested) {
             let refused = Refused { class, change, detected, outcome: Outcome::AutoRestored, failures: 0 };
             effects.push(refused.restore(&place));
@@ -516,15 +517,30 @@ impl Machine {
         effects.push(refused.restore(place));
         self.refused.insert(place.clone(), refused);
         if matches!(outcome, Outcome::Rejected | Outcome::TimedOut) {
-            let limit = self.settings.contest_limit;
-            let history = self.histories.entry(place.clone()).or_default();
-            history.refusals += 1;
-            // The deadline of an earlier, withdrawn question ends with the decision.
-            history.deadline = None;
-            if limit > 0 && history.refusals >= limit && !history.contested {
-                history.contested = true;
-                effects.push(Effect::Contest { place: place.clone() });
-            }
+            self.count_refusal(place, effects);
+        }
+    }
+
+    /// One refusal more for the path; enough of them make it contested.
+    fn count_refusal(&mut self, place: &Place, effects: &mut Vec<Effect>) {
+        let limit = self.settings.contest_limit;
+        let history = self.histories.entry(place.clone()).or_default();
+        history.refusals += 1;
+        // The deadline of an earlier, withdrawn question ends with the decision.
+        history.deadline = None;
+        if limit > 0 && history.refusals >= limit && !history.contested {
+            history.contested = true;
+            effects.push(Effect::Contest { place: place.clone() });
+        }
+    }
+
+    /// A change that was undone just before its time was over, and comes back soon after, has dodged a refusal: that
+    /// counts like one. Otherwise a program could keep its change alive for one decision timeout after the other.
+    fn count_a_dodge(&mut self, place: &Place, now: Moment, effects: &mut Vec<Effect>) {
+        let Some(history) = self.histories.get_mut(place) else { return };
+        let Some(passed) = history.deadline.take_if(|deadline| *deadline <= now) else { return };
+        if now < passed + self.settings.decision_timeout {
+            self.count_refusal(place, effects);
         }
     }
 

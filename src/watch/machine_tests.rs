@@ -110,6 +110,33 @@ fn a_withdrawn_deadline_ends_when_it_has_passed() {
 }
 
 #[test]
+fn undoing_a_change_just_before_each_deadline_ends_in_a_contested_path() {
+    let mut run = Run::new(3);
+    let mut now = 0;
+    let mut contested_at = None;
+    for round in 0..6 {
+        let effects = run.write(".env", &round.to_string(), now);
+        if effects.iter().any(|effect| matches!(effect, Effect::Contest { .. })) {
+            contested_at = Some(round);
+            assert_eq!(outcomes(&effects), [(".env".into(), Outcome::AutoRestored)]);
+            break;
+        }
+        run.looked(".env", SECRET, None, now + 19_999);
+        now += 20_001;
+    }
+    assert_eq!(contested_at, Some(3));
+}
+
+#[test]
+fn a_change_undone_long_ago_counts_for_nothing() {
+    let mut run = Run::new(1);
+    run.write(".env", "one", 0);
+    run.looked(".env", SECRET, None, 10_000);
+    assert_eq!(run.write(".env", "two", 40_000), []);
+    assert_eq!(run.shown(), [".env"]);
+}
+
+#[test]
 fn a_waiting_question_has_its_own_deadline() {
     let mut run = Run::new(3);
     run.write(".env", "one", 0);

@@ -288,7 +288,7 @@ impl Session {
             Signal::Quit => self.ended_by("SIGQUIT"),
             Signal::Resized => self.parts.console.resize(),
             Signal::Continued => {
-                self.parts.console.resume();
+                self.parts.console.go_on();
                 self.lost(LostCause::Stopped);
             }
             Signal::Suspend => self.suspend(),
