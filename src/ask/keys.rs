@@ -6,8 +6,8 @@
 //! except inside a bracketed paste.
 //! Limit: one pasted letter without brackets looks like one key, and a program that can write into the terminal's input
 //! (TIOCSTI, a scriptable terminal) types like a person.
-//! Source: ECMA-48 5.4 (control sequences); XTerm Control Sequences, "Bracketed Paste Mode"; rules of the question in
-//! `docs/watch.md`.
+//! Source: ECMA-48 5.4 (control sequences); XTerm Control Sequences, "Bracketed Paste Mode"; the table
+//! "The question" in `docs/attacks.md`.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ pub struct Cli {
     pub color: Color,
 }
 
-const EXIT_CODES: &str = "Example: keep watch\n\nExit codes: 0 nothing was restored, 1 the command itself broke, 2 could not start, 3 something was restored.\n\
+const EXIT_CODES: &str = "Example: keep watch\n\nExit codes: 0 nothing was restored, 1 the command itself broke, 2 could not start, 3 something was restored or could not be.\n\
                           All of them: docs/exit-codes.md";
 
 /// When to use colour.
@@ -48,7 +48,7 @@ pub enum Command {
     Quarantine(QuarantineArgs),
     /// Do now what the next start would do after a crash: restore the last accepted state.
     #[command(
-        after_help = "Example: keep recover --json\n\nExit codes: 0 nothing to restore, 3 something was restored."
+        after_help = "Example: keep recover --json\n\nExit codes: 0 nothing to restore, 3 something was restored or could not be."
     )]
     Recover(RecoverArgs),
     /// Say what this machine offers, each proven by a live probe, and what would raise it.
@@ -106,13 +106,13 @@ pub struct WatchArgs {
 pub enum BackendChoice {
     /// The strongest that works here.
     Auto,
-    /// Linux 5.13 and later.
+    /// The kernel's events, merged; Linux 5.13 and later.
     Fanotify,
-    /// Linux.
+    /// The kernel's events; Linux.
     Inotify,
-    /// macOS.
+    /// Not in this version, on no system.
     Fsevents,
-    /// Everywhere.
+    /// Comparing once an interval; everywhere.
     Poll,
 }
 

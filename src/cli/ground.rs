@@ -121,7 +121,7 @@ fn no_root(path: &Path, reason: &str) -> Refusal {
     Refusal::new(
         RefusalCode::Root,
         format!("{}: {reason}", escaped(path.as_os_str().as_bytes())),
-        "name a directory you can read, or start in one: keep watch PATH",
+        "name a directory you can read, or start in one",
     )
 }
 

@@ -43,12 +43,9 @@ fn facility(facility: Facility, area: Area) -> Option<(&'static str, &'static st
             "it takes two steps, and the path is absent for a moment between them",
             "a file system with RENAME_EXCHANGE",
         ),
-        (Facility::SharedBlocks, _) => (
-            "shared_blocks",
-            "a copy shares blocks and takes no room",
-            "bytes are copied",
-            "btrfs, xfs or bcachefs; APFS on macOS",
-        ),
+        (Facility::SharedBlocks, _) => {
+            ("shared_blocks", "a copy shares blocks and takes no room", "bytes are copied", "btrfs, xfs or bcachefs")
+        }
         (Facility::Attributes, Area::Tree) => (
             "attributes",
             "extended attributes are compared and restored",
