@@ -66,7 +66,8 @@ impl Session {
             }
             if question.members.len() == 1 {
                 lines = shown;
-            } else if !more.is_empty() {
+            }
+            if !more.is_empty() {
                 details.push(format!("  {}:", item.path));
             }
             details.extend(more.into_iter().map(|line| format!("  {line}")));

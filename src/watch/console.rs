@@ -45,7 +45,7 @@ pub struct Console {
     said: HashMap<String, (String, Moment)>,
     hung_up: bool,
     /// We stopped ourselves, and the signal that continued us is still to be read.
-    suspended: bool,
+    suspended: Option<Moment>,
 }
 
 /// What is to be on the screen.
@@ -80,7 +80,7 @@ impl Console {
             next_tick: None,
             said: HashMap::new(),
             hung_up: false,
-            suspended: false,
+            suspended: None,
         }
     }
 
@@ -227,12 +227,13 @@ impl Console {
         // What cannot be stopped goes on; the person sees that.
         let stopped = self.terminal.suspend();
         self.resume();
-        self.suspended = stopped.is_ok();
+        self.suspended = stopped.is_ok().then(|| self.clock.now());
     }
 
     /// We were continued by somebody else than our own suspending: that one has drawn already.
     pub fn go_on(&mut self) {
-        if std::mem::take(&mut self.suspended) {
+        let now = self.clock.now();
+        if self.suspended.take().is_some_and(|since| now.since(since) < Duration::from_secs(1)) {
             return;
         }
         self.resume();
