@@ -25,6 +25,7 @@ use crate::rules::set::RuleSet;
 use crate::store::{Objects, Quarantine};
 
 use super::console::Console;
+use super::expected::Expected;
 use super::machine::{Effect, Input, Machine};
 use super::report::ReportPath;
 use super::sweep::Sweep;
@@ -108,13 +109,10 @@ pub enum End {
     Broke(String),
 }
 
-/// How a path looked in an earlier, interrupted run and could not be put back to: it is asked about at once.
-pub type Unrestored = BTreeMap<Place, Snapshot>;
-
 pub(super) enum Phase {
     /// The first walk: what is found becomes the baseline.
     Walking {
-        unrestored: Unrestored,
+        expected: Box<Expected>,
         refused: Vec<Refusal>,
     },
     Watching,
@@ -165,7 +163,7 @@ impl Session {
         options: Options,
         machine: Machine,
         baseline: Baseline,
-        unrestored: Unrestored,
+        expected: Expected,
         previous: BTreeMap<Place, Snapshot>,
         tally: Tally,
     ) -> Self {
@@ -176,7 +174,7 @@ impl Session {
             options,
             machine,
             baseline,
-            phase: Phase::Walking { unrestored, refused: Vec::new() },
+            phase: Phase::Walking { expected: Box::new(expected), refused: Vec::new() },
             to_do: VecDeque::new(),
             acting: false,
             deferred: BTreeMap::new(),
