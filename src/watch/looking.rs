@@ -95,12 +95,15 @@ impl Session {
             // Nothing of ours can be reached there: for the path it is as if it were gone.
             Err(LookError::Mounted { .. }) => Snapshot::absent(),
             Err(error) => {
-                self.say(&format!(
-                    "keep watch: {}: {}",
-                    self.parts.roots.shown(place),
-                    crate::cli::exit::causes(&error)
-                ));
-                return;
+                let shown = self.parts.roots.shown(place);
+                let line = format!("keep watch: {shown}: {}", crate::cli::exit::causes(&error));
+                let now = self.now();
+                self.parts.console.line_if_new(&shown, &line, now);
+                // The way to an accepted file is closed. What is behind it is not what was accepted, as far as we can tell.
+                if self.baseline.get(place).is_none() {
+                    return;
+                }
+                Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }
             }
         };
         if self.unreadable.contains(place) {
