@@ -233,7 +233,10 @@ impl Session {
         let settled = self.settling.values().map(|(due, _)| *due).min();
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled];
         let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
-        match self.parts.messages.recv_timeout(wake.since(now)) {
+        let received = self.parts.messages.recv_timeout(wake.since(now));
+        // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
+        let woken = self.now();
+        match received {
             Ok(first) => {
                 self.take(first);
                 for _ in 1..BATCH {
@@ -247,7 +250,7 @@ impl Session {
             Err(RecvTimeoutError::Disconnected) => self.end = Some(End::Broke("the event backend is gone".into())),
         }
         // Woken much later than asked for: we were stopped, or the machine slept.
-        if self.now().since(wake.max(now)) > OVERSLEPT {
+        if woken.since(wake.max(now)) > OVERSLEPT {
             self.lost(LostCause::Stopped);
         }
     }

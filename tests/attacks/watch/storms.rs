@@ -160,3 +160,21 @@ fn a_thousand_changes_leave_no_descriptor_behind() {
     assert!(after <= before + 4, "{before} descriptors before, {after} after");
     watch.stop();
 }
+
+#[test]
+fn a_long_answer_is_not_taken_for_a_stop_of_the_machine() {
+    let (lab, mut watch) = watched();
+    for number in 0..1200 {
+        lab.write(format!(".claude/f{number}"), b"evil\n");
+    }
+    watch.says(" protected files changed (agent_config). Keep them?");
+    until("the restores", || {
+        watch.settle();
+        watch.types(b"r");
+        fs::read_dir(lab.path(".claude")).map_or(0, Iterator::count) == 0
+    });
+    let ended = watch.stop();
+    assert_eq!(ended.outcomes().len(), 1200);
+    // 1,200 restores take some seconds; nothing stood still.
+    assert_eq!(ended.report()["lost"], serde_json::json!({}));
+}
