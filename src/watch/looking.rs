@@ -14,6 +14,9 @@ use super::session::Session;
 /// How long a path that is gone or empty is given to be filled again before it is asked about.
 const SETTLE: Duration = Duration::from_millis(15);
 
+/// A path is given that time once within this; one that goes and comes all the time is asked about, and its deadline runs.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
+
 impl Session {
     /// Looks at every path that was hinted at.
     pub(super) fn look_around(&mut self) {
@@ -140,6 +143,13 @@ impl Session {
             return false;
         }
         let now = self.now();
+        if started.is_none() {
+            self.settled.retain(|_, given| now.since(*given) < SETTLE_AGAIN);
+            if self.settled.contains_key(place) {
+                return false;
+            }
+            self.settled.insert(place.clone(), now);
+        }
         let (due, at) = started.unwrap_or((at.max(now) + SETTLE, at));
         if due <= now {
             return false;

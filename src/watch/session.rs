@@ -135,6 +135,8 @@ pub struct Session {
     pub(super) to_look: BTreeMap<Place, Moment>,
     /// Paths that look half-way through being replaced: when to look again, and when the first hint was read.
     pub(super) settling: BTreeMap<Place, (Moment, Moment)>,
+    /// When which path was last given time to settle.
+    pub(super) settled: BTreeMap<Place, Moment>,
     /// Directories that were not there at the start.
     pub(super) new_dirs: HashSet<Place>,
     /// Protected files that could not be read at the start.
@@ -180,6 +182,7 @@ impl Session {
             deferred: BTreeMap::new(),
             to_look: BTreeMap::new(),
             settling: BTreeMap::new(),
+            settled: BTreeMap::new(),
             new_dirs: HashSet::new(),
             unreadable: BTreeSet::new(),
             after_bytes: BTreeMap::new(),

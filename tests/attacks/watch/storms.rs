@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::watched;
-use crate::support::{Sandbox, Watch, fresh, sha, skip, until};
+use crate::support::{Sandbox, Watch, fresh, pause, sha, skip, until};
 
 #[test]
 fn behind_forty_thousand_new_files_and_a_full_queue_the_change_is_found() {
@@ -159,6 +160,29 @@ fn a_thousand_changes_leave_no_descriptor_behind() {
     // One held open for a moment may be among them.
     assert!(after <= before + 4, "{before} descriptors before, {after} after");
     watch.stop();
+}
+
+#[test]
+fn a_path_that_goes_and_comes_all_the_time_is_asked_about() {
+    let (lab, mut watch) = watched();
+    let (env, away) = (lab.path(".env"), lab.base.join("away"));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                fs::rename(&env, &away).expect("goes");
+                pause(Duration::from_millis(8));
+                fs::rename(&away, &env).expect("comes");
+                pause(Duration::from_millis(5));
+            }
+        });
+        let begun = Instant::now();
+        watch.says("keep watch: .env changed (secrets, deleted");
+        done.store(true, Ordering::Release);
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    });
+    watch.stop();
+    assert!(lab.has_env());
 }
 
 #[test]
