@@ -16,6 +16,7 @@ use crate::state::StateFolder;
 use crate::store::{Objects, Quarantine};
 use crate::text::{encode, escaped};
 use crate::watch::recovery::{Recovered, Recovering};
+use crate::watch::report::ReportPath;
 
 use super::exit::{Refusal, RefusalCode, causes};
 use super::ground::Ground;
@@ -46,27 +47,43 @@ pub fn write_first(journal: &mut dyn Journal, clock: &dyn Clock, event: &Event) 
     written.map_err(|error| bad_journal(&error))
 }
 
-/// Restores the last accepted state of an interrupted run, by the rules it had ([`rules_of`]).
+/// Restores the last accepted state of the interrupted run `last`, by the rules it had ([`rules_of`]). Returns those, too.
+///
+/// Where hooks lie is told by git's own files, which may be among what was changed: if anything was put back, all is
+/// compared once more by what they say then.
 pub fn recover(
-    earlier: &Assembled,
+    ground: &mut Ground,
+    last: &SessionInfo,
     replayed: &Replayed,
     journal: &mut dyn Journal,
     objects: &Objects,
     quarantine: &Quarantine,
     clock: &dyn Clock,
-) -> Result<Recovered, Refusal> {
-    let max_file_bytes = replayed.sealed_session.as_ref().map_or(u64::MAX, |session| session.options.max_file_bytes);
-    let recovering = Recovering {
-        roots: &earlier.roots,
-        rules: &earlier.rules,
-        objects,
-        quarantine,
-        journal,
-        clock,
-        replayed,
-        max_file_bytes,
-    };
-    recovering.run().map_err(|error| bad_journal(&error))
+) -> Result<(Recovered, Assembled), Refusal> {
+    let mut before: Vec<ReportPath> = Vec::new();
+    loop {
+        let earlier = rules_of(ground, last, objects)?;
+        let recovering = Recovering {
+            roots: &earlier.roots,
+            rules: &earlier.rules,
+            objects,
+            quarantine,
+            journal: &mut *journal,
+            clock,
+            replayed,
+            max_file_bytes: last.options.max_file_bytes,
+        };
+        let mut recovered = recovering.run().map_err(|error| bad_journal(&error))?;
+        let is_second = !before.is_empty();
+        let mut restored = before.clone();
+        restored.extend(recovered.recovery.restored.iter().filter(|path| !before.contains(path)).cloned());
+        if is_second || restored.is_empty() {
+            recovered.recovery.restored = restored;
+            return Ok((recovered, earlier));
+        }
+        before = restored;
+        ground.look_again()?;
+    }
 }
 
 /// The rules of an earlier session.

@@ -67,6 +67,14 @@ impl Ground {
         Ok(Self { repository, tree: Arc::new(tree), state_top, owner: user.unwrap_or(environment.euid), sources })
     }
 
+    /// Finds the repository of the tree again, after its control files were put back.
+    pub fn look_again(&mut self) -> Result<(), Refusal> {
+        let top = self.tree.path();
+        let found = git::discover(top).map_err(|error| not_found(top, &error))?;
+        self.repository = found.filter(|repository| repository.top == top);
+        Ok(())
+    }
+
     /// The tree's path, for people.
     pub fn shown(&self) -> String {
         escaped(self.tree.path().as_os_str().as_bytes())

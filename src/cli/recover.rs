@@ -50,21 +50,21 @@ impl From<Refusal> for Stop {
 }
 
 fn recover(args: &RecoverArgs, environment: &Environment) -> Result<Exit, Stop> {
-    let ground = Ground::find(args.path.as_deref(), environment)?;
-    let nothing = |why: &str| {
+    let mut ground = Ground::find(args.path.as_deref(), environment)?;
+    let nothing = |ground: &Ground, why: &str| {
         super::say(&format!("keep recover: nothing to recover in {}: {why}", ground.shown()));
-        print(args.json, &ground, Exit::Clean, None);
+        print(args.json, ground, Exit::Clean, None);
         Ok(Exit::Clean)
     };
-    let Some(state) = ground.existing_state()? else { return nothing("no watch has run there") };
+    let Some(state) = ground.existing_state()? else { return nothing(&ground, "no watch has run there") };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _lock = begin::lock(&state, &ground, "keep recover", &*clock)?;
     let session = session_id(clock.wall(), platform::process::own_pid());
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
     let (mut journal, replayed) = (opened.journal, opened.replayed);
-    let Some(last) = &replayed.sealed_session else { return nothing("no watch got as far as a baseline") };
+    let Some(last) = &replayed.sealed_session else { return nothing(&ground, "no watch got as far as a baseline") };
     if replayed.ended_properly {
-        return nothing("the last run ended properly");
+        return nothing(&ground, "the last run ended properly");
     }
     let objects = begin::objects(&state)?;
     let quarantine = begin::quarantine(&state)?;
@@ -80,8 +80,8 @@ fn recover(args: &RecoverArgs, environment: &Environment) -> Result<Exit, Stop> 
         backend: "none".to_owned(),
     };
     begin::write_first(&mut journal, &*clock, &first)?;
-    let done =
-        begin::recover(&earlier, &replayed, &mut journal, &objects, &quarantine, &*clock).map_err(Stop::Broke)?;
+    let (done, _) = begin::recover(&mut ground, last, &replayed, &mut journal, &objects, &quarantine, &*clock)
+        .map_err(Stop::Broke)?;
     let exit =
         if done.recovery.restored.is_empty() && done.recovery.failed.is_empty() { Exit::Clean } else { Exit::Restored };
     if done.recovery.failed.is_empty() {

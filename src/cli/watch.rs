@@ -14,12 +14,13 @@ use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
 use platform::{Clock, Place, SystemClock};
 
-use crate::baseline::{Baseline, Caps, Snapshot};
-use crate::journal::{self, Event, FileJournal, Replayed, SessionLog, session_id};
+use crate::baseline::{Baseline, Caps};
+use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
 use crate::roots::Roots;
 use crate::store::{Objects, Quarantine};
 use crate::text::json_line;
 use crate::watch::console::Console;
+use crate::watch::expected::Expected;
 use crate::watch::machine::{Machine, Settings};
 use crate::watch::recovery::{Recovered, accepted};
 use crate::watch::report::{ReportPath, WatchReport};
@@ -48,14 +49,11 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let ground = Ground::find(args.path.as_deref(), environment)?;
-    let rule_file = read_rule_file(&ground)?;
+    let mut ground = Ground::find(args.path.as_deref(), environment)?;
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
-    let Assembled { rules, roots, frozen, scope, contest_limit, warnings } =
-        assemble(&ground, rule_file.as_deref(), &asked)?;
     let candidates = choose(args.backend)?;
 
     let session = session_id(clock.wall(), platform::process::own_pid());
@@ -65,6 +63,20 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let quarantine = begin::quarantine(&state)?;
     quarantine.tidy().map_err(|error| begin::bad_store(&causes(&error)))?;
     let log = SessionLog::create(state.dir(), &session).map_err(|error| begin::bad_store(&causes(&error)))?;
+    // What the tree says of rules and hooks may have been changed while nobody watched: it counts once it is put back.
+    let interrupted = match &replayed.sealed_session {
+        Some(last) if !replayed.ended_properly => {
+            let stores = (&objects, &quarantine);
+            Some(put_right(&mut ground, last, &replayed, &mut journal, stores, candidates[0].name(), &*clock)?)
+        }
+        _ => None,
+    };
+    let read = read_rule_file(&ground).and_then(|file| Ok((assemble(&ground, file.as_deref(), &asked)?, file)));
+    let (Assembled { rules, roots, frozen, scope, contest_limit, warnings }, rule_file) = read.inspect_err(|_| {
+        if let Some(line) = interrupted.as_ref().and_then(|done| begin::recovery_line(&done.0, "keep watch")) {
+            super::say(&line);
+        }
+    })?;
     let session_log = ReportPath::new(state.path().join(log.name()).as_os_str().as_bytes().to_vec());
 
     let (sender, messages) = mpsc::channel();
@@ -74,23 +86,30 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     start_input(&terminal, &sender)?;
     let mut console = Console::new(terminal, raw, colour, Arc::clone(&clock));
     let started = Started {
-        ground: &ground,
         asked: &asked,
         args,
         roots: &roots,
         rule_file: rule_file.as_deref(),
         backend: candidates[0].name(),
         objects: &objects,
-        quarantine: &quarantine,
         clock: &*clock,
         contest_limit,
     };
-    let prepared = started.begin(&mut journal, &replayed);
-    let (recovered, previous) = match prepared {
-        Ok(prepared) => prepared,
-        Err(refusal) => {
-            console.finish();
-            return Err(refusal);
+    let written = started.write_first(&mut journal);
+    if let Err(refusal) = written {
+        console.finish();
+        return Err(refusal);
+    }
+    let (rows, lines) = accepted(&roots, &replayed, &objects);
+    let did_something = interrupted.is_some();
+    let (recovered, expected, previous) = match interrupted {
+        Some((recovered, earlier)) => {
+            let expected = Expected::after(&recovered, (earlier.rules, &earlier.roots), rows, &roots);
+            (recovered, expected, BTreeMap::new())
+        }
+        None => {
+            let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
+            (Recovered { lines, ..Recovered::default() }, Expected::default(), previous)
         }
     };
     for line in warnings.iter().chain(&recovered.lines) {
@@ -145,7 +164,6 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
-    let did_something = !replayed.ended_properly && replayed.sealed_session.is_some();
     let tally = Tally::new(did_something.then_some(recovered.recovery));
     let parts = Parts {
         roots,
@@ -162,31 +180,24 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         lock,
         start_polling,
     };
-    Session::new(parts, options, machine, Baseline::new(caps), recovered.unrestored, previous, tally).run()
+    Session::new(parts, options, machine, Baseline::new(caps), expected, previous, tally).run()
 }
 
 /// What the beginning of a session works with.
 struct Started<'a> {
-    ground: &'a Ground,
     asked: &'a Asked,
     args: &'a WatchArgs,
     roots: &'a Roots,
     rule_file: Option<&'a [u8]>,
     backend: &'static str,
     objects: &'a Objects,
-    quarantine: &'a Quarantine,
     clock: &'a dyn Clock,
     contest_limit: u32,
 }
 
 impl Started<'_> {
-    /// Writes the session's first entry and puts right what an interrupted run left. Returns that, and the accepted
-    /// state of a run that ended properly.
-    fn begin(
-        &self,
-        journal: &mut FileJournal,
-        replayed: &Replayed,
-    ) -> Result<(Recovered, BTreeMap<Place, Snapshot>), Refusal> {
+    /// Writes the session's first entry.
+    fn write_first(&self, journal: &mut FileJournal) -> Result<(), Refusal> {
         let rules = match self.rule_file {
             // Recovery after a crash goes by these very rules, so their text is kept.
             Some(bytes) => Some(self.objects.put(bytes).map_err(|error| begin::bad_store(&causes(&error)))?),
@@ -207,17 +218,32 @@ impl Started<'_> {
             rules,
             backend: self.backend.to_owned(),
         };
-        begin::write_first(journal, self.clock, &event)?;
-        let Some(last) = &replayed.sealed_session else { return Ok((Recovered::default(), BTreeMap::new())) };
-        if replayed.ended_properly {
-            let (rows, lines) = accepted(self.roots, replayed, self.objects);
-            let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
-            return Ok((Recovered { lines, ..Recovered::default() }, previous));
-        }
-        let earlier = begin::rules_of(self.ground, last, self.objects)?;
-        let recovered = begin::recover(&earlier, replayed, journal, self.objects, self.quarantine, self.clock)?;
-        Ok((recovered, BTreeMap::new()))
+        begin::write_first(journal, self.clock, &event)
     }
+}
+
+/// Puts right what the interrupted run `last` left, in the name of a session that goes by its rules and never ends: only
+/// a baseline of our own settles it.
+fn put_right(
+    ground: &mut Ground,
+    last: &SessionInfo,
+    replayed: &Replayed,
+    journal: &mut FileJournal,
+    (objects, quarantine): (&Objects, &Quarantine),
+    backend: &str,
+    clock: &dyn Clock,
+) -> Result<(Recovered, Assembled), Refusal> {
+    let event = Event::Session {
+        command: "watch".to_owned(),
+        pid: platform::process::own_pid(),
+        root: last.root.clone(),
+        outer_roots: last.outer_roots.clone(),
+        options: last.options.clone(),
+        rules: last.rules,
+        backend: backend.to_owned(),
+    };
+    begin::write_first(journal, clock, &event)?;
+    begin::recover(ground, last, replayed, journal, objects, quarantine, clock)
 }
 
 /// The backends that work here, strongest first; only the one named, if one is.

@@ -14,6 +14,9 @@ use super::session::Session;
 /// How long a path that is gone or empty is given to be filled again before it is asked about.
 const SETTLE: Duration = Duration::from_millis(15);
 
+/// A path is given that time once within this; one that goes and comes all the time is asked about, and its deadline runs.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
+
 impl Session {
     /// Looks at every path that was hinted at.
     pub(super) fn look_around(&mut self) {
@@ -95,12 +98,15 @@ impl Session {
             // Nothing of ours can be reached there: for the path it is as if it were gone.
             Err(LookError::Mounted { .. }) => Snapshot::absent(),
             Err(error) => {
-                self.say(&format!(
-                    "keep watch: {}: {}",
-                    self.parts.roots.shown(place),
-                    crate::cli::exit::causes(&error)
-                ));
-                return;
+                let shown = self.parts.roots.shown(place);
+                let line = format!("keep watch: {shown}: {}", crate::cli::exit::causes(&error));
+                let now = self.now();
+                self.parts.console.line_if_new(&shown, &line, now);
+                // The way to an accepted file is closed. What is behind it is not what was accepted, as far as we can tell.
+                if self.baseline.get(place).is_none() {
+                    return;
+                }
+                Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }
             }
         };
         if self.unreadable.contains(place) || self.was_there_all_the_time(place, &now) {
@@ -149,6 +155,13 @@ impl Session {
             return false;
         }
         let now = self.now();
+        if started.is_none() {
+            self.settled.retain(|_, given| now.since(*given) < SETTLE_AGAIN);
+            if self.settled.contains_key(place) {
+                return false;
+            }
+            self.settled.insert(place.clone(), now);
+        }
         let (due, at) = started.unwrap_or((at.max(now) + SETTLE, at));
         if due <= now {
             return false;

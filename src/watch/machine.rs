@@ -23,6 +23,11 @@ pub const REPORT_QUIET: Duration = Duration::from_millis(250);
 /// A report-mode change is named after this time even if writing goes on.
 pub const REPORT_LATEST: Duration = Duration::from_secs(2);
 
+/// Failed restores tried again at one [`Input::Retry`]: each costs a durable journal entry.
+pub const RETRIES: usize = 64;
+/// A restore that has failed this often is tried only at every so manieth [`Input::Retry`] from then on.
+pub const RETRY_SLOWLY: u32 = 8;
+
 /// What a decision came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
@@ -98,7 +103,7 @@ pub enum Input {
     },
     /// A restore asked for by [`Effect::Restore`] was done and proven.
     Restored(Place),
-    /// A restore failed; it is tried again at every [`Input::Retry`].
+    /// A restore failed; it is tried again at [`Input::Retry`].
     NotRestored(Place),
     /// Time to try failed restores again.
     Retry,
@@ -253,6 +258,8 @@ pub struct Machine {
     refused: BTreeMap<Place, Refused>,
     reported: BTreeMap<Place, Reported>,
     histories: BTreeMap<Place, History>,
+    /// How often it was time to try failed restores again.
+    retries: u32,
 }
 
 impl Machine {
@@ -267,6 +274,7 @@ impl Machine {
             refused: BTreeMap::new(),
             reported: BTreeMap::new(),
             histories: BTreeMap::new(),
+            retries: 0,
         }
     }
 
@@ -290,10 +298,7 @@ impl Machine {
                     refused.failures += 1;
                 }
             }
-            Input::Retry => {
-                let failed = self.refused.iter().filter(|(_, refused)| refused.failures > 0);
-                effects.extend(failed.map(|(place, refused)| refused.restore(place)));
-            }
+            Input::Retry => self.retry(&mut effects),
             Input::Tick => {}
             Input::Stop => self.stop(&mut effects),
         }
@@ -561,6 +566,16 @@ impl Machine {
         if let Some(Reported { class, change, first, .. }) = self.reported.remove(place) {
             effects.push(Effect::Keep { place: place.clone(), class, change, detected: first });
         }
+    }
+
+    /// Those that were tried least often come first, so that all get their turn.
+    fn retry(&mut self, effects: &mut Vec<Effect>) {
+        self.retries = self.retries.wrapping_add(1);
+        let slow = self.retries.is_multiple_of(RETRY_SLOWLY);
+        let due = |refused: &Refused| refused.failures > 0 && (slow || refused.failures < RETRY_SLOWLY);
+        let mut failed: Vec<_> = self.refused.iter().filter(|(_, refused)| due(refused)).collect();
+        failed.sort_by_key(|(_, refused)| refused.failures);
+        effects.extend(failed.into_iter().take(RETRIES).map(|(place, refused)| refused.restore(place)));
     }
 
     fn stop(&mut self, effects: &mut Vec<Effect>) {

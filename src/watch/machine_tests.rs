@@ -404,3 +404,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_storm_of_failing_restores_is_tried_in_turns_and_ever_more_slowly() {
+    let mut run = Run::new(0);
+    let paths: Vec<String> = (0..200).map(|number| format!("d{number:03}/.env")).collect();
+    for path in &paths {
+        run.write(path, "evil", 0);
+    }
+    run.tick(20_000);
+    for path in &paths {
+        assert_eq!(run.0.step(Input::NotRestored(place(path)), at(20_000)), []);
+    }
+    let mut tries: std::collections::BTreeMap<Place, u32> = Default::default();
+    let mut rounds = Vec::new();
+    for round in 0..200 {
+        let effects = run.0.step(Input::Retry, at(21_000 + round));
+        rounds.push(effects.len());
+        for effect in effects {
+            let Effect::Restore { place, .. } = effect else { panic!("{effect:?}") };
+            *tries.entry(place.clone()).or_default() += 1;
+            assert_eq!(run.0.step(Input::NotRestored(place), at(21_000 + round)), []);
+        }
+    }
+    assert_eq!(rounds.iter().max(), Some(&64));
+    // None was left out, and none got more than its turn.
+    let (least, most) = (tries.values().min().expect("some"), tries.values().max().expect("some"));
+    assert!(tries.len() == 200 && most - least <= 1, "{} paths, {least} to {most} times", tries.len());
+    assert!(rounds[100..].iter().filter(|&&tried| tried > 0).count() <= 13);
+    // The end tries all of them.
+    assert_eq!(run.0.step(Input::Stop, at(30_000)).len(), 200);
+}

@@ -4,6 +4,7 @@ mod acting;
 mod asking;
 pub mod console;
 mod ending;
+pub mod expected;
 pub mod lines;
 mod looking;
 pub mod machine;

@@ -25,6 +25,7 @@ use crate::rules::set::RuleSet;
 use crate::store::{Objects, Quarantine};
 
 use super::console::Console;
+use super::expected::Expected;
 use super::machine::{Effect, Input, Machine};
 use super::report::ReportPath;
 use super::sweep::Sweep;
@@ -108,13 +109,10 @@ pub enum End {
     Broke(String),
 }
 
-/// How a path looked in an earlier, interrupted run and could not be put back to: it is asked about at once.
-pub type Unrestored = BTreeMap<Place, Snapshot>;
-
 pub(super) enum Phase {
     /// The first walk: what is found becomes the baseline.
     Walking {
-        unrestored: Unrestored,
+        expected: Box<Expected>,
         refused: Vec<Refusal>,
     },
     Watching,
@@ -137,6 +135,8 @@ pub struct Session {
     pub(super) to_look: BTreeMap<Place, Moment>,
     /// Paths that look half-way through being replaced: when to look again, and when the first hint was read.
     pub(super) settling: BTreeMap<Place, (Moment, Moment)>,
+    /// When which path was last given time to settle.
+    pub(super) settled: BTreeMap<Place, Moment>,
     /// Directories that were not there at the start.
     pub(super) new_dirs: HashSet<Place>,
     /// Protected files that could not be read at the start.
@@ -167,7 +167,7 @@ impl Session {
         options: Options,
         machine: Machine,
         baseline: Baseline,
-        unrestored: Unrestored,
+        expected: Expected,
         previous: BTreeMap<Place, Snapshot>,
         tally: Tally,
     ) -> Self {
@@ -178,12 +178,13 @@ impl Session {
             options,
             machine,
             baseline,
-            phase: Phase::Walking { unrestored, refused: Vec::new() },
+            phase: Phase::Walking { expected: Box::new(expected), refused: Vec::new() },
             to_do: VecDeque::new(),
             acting: false,
             deferred: BTreeMap::new(),
             to_look: BTreeMap::new(),
             settling: BTreeMap::new(),
+            settled: BTreeMap::new(),
             new_dirs: HashSet::new(),
             unreadable: BTreeSet::new(),
             closed: BTreeSet::new(),
@@ -238,7 +239,10 @@ impl Session {
         let settled = self.settling.values().map(|(due, _)| *due).min();
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled];
         let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
-        match self.parts.messages.recv_timeout(wake.since(now)) {
+        let received = self.parts.messages.recv_timeout(wake.since(now));
+        // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
+        let woken = self.now();
+        match received {
             Ok(first) => {
                 self.take(first);
                 for _ in 1..BATCH {
@@ -252,7 +256,7 @@ impl Session {
             Err(RecvTimeoutError::Disconnected) => self.end = Some(End::Broke("the event backend is gone".into())),
         }
         // Woken much later than asked for: we were stopped, or the machine slept.
-        if self.now().since(wake.max(now)) > OVERSLEPT {
+        if woken.since(wake.max(now)) > OVERSLEPT {
             self.lost(LostCause::Stopped);
         }
     }

@@ -9,12 +9,12 @@ use crate::cli::exit::{Refusal, RefusalCode, causes};
 use crate::journal::{Event, Record, portions};
 
 use super::lines;
-use super::session::{Phase, Session, Unrestored};
+use super::session::{Phase, Session};
 
 impl Session {
     /// A protected path that exists at the start: its state is accepted as it is.
     pub(super) fn adopt(&mut self, place: &Place) {
-        let Phase::Walking { unrestored, .. } = &mut self.phase else {
+        let Phase::Walking { expected, .. } = &mut self.phase else {
             // A walk after the first one: what it finds is compared like anything else.
             let now = self.now();
             self.to_look.entry(place.clone()).or_insert(now);
@@ -24,8 +24,8 @@ impl Session {
             return;
         }
         let Some(class) = self.parts.rules.classify(place) else { return };
-        if let Some(accepted) = unrestored.remove(place) {
-            return self.adopt_unrestored(place.clone(), accepted);
+        if let Some(accepted) = expected.take(place) {
+            return self.expect(place.clone(), accepted);
         }
         let root = self.parts.roots.get(place.root);
         let shown = self.parts.roots.shown(place);
@@ -54,8 +54,9 @@ impl Session {
         }
     }
 
-    /// A path that an interrupted run left changed and that could not be put back: the person is asked at once.
-    fn adopt_unrestored(&mut self, place: Place, accepted: Snapshot) {
+    /// A path that an interrupted run had accepted in this state: if it could not be put back, or has changed again since,
+    /// the person is asked at once.
+    fn expect(&mut self, place: Place, accepted: Snapshot) {
         let Some(class) = self.parts.rules.classify(&place) else { return };
         if !accepted.is_absent() {
             // It had room in the run that accepted it; if the caps are smaller now, it is asked about as a new file.
@@ -100,14 +101,13 @@ impl Session {
 
     /// The first walk is over.
     pub(super) fn walked(&mut self) {
-        let Phase::Walking { unrestored, refused } = &mut self.phase else { return };
+        let Phase::Walking { expected, refused } = &mut self.phase else { return };
         if let Some(refusal) = refused.pop() {
             self.failed_start = Some(refusal);
             return;
         }
-        let unrestored: Unrestored = std::mem::take(unrestored);
-        for (place, accepted) in unrestored {
-            self.adopt_unrestored(place, accepted);
+        for (place, accepted) in expected.take_rest() {
+            self.expect(place, accepted);
         }
         if let Err(refusal) = self.seal() {
             self.failed_start = Some(refusal);

@@ -2,6 +2,7 @@
 
 mod asking;
 mod replacing;
+mod restarting;
 mod silent;
 mod storms;
 

@@ -64,6 +64,25 @@ fn what_cannot_be_restored_until_the_end_is_told_and_the_next_start_tries_again(
 }
 
 #[test]
+fn a_change_behind_a_closed_directory_is_not_forgotten_at_the_end() {
+    if !goes_on_as_an_ordinary_user(module_path!(), "a_change_behind_a_closed_directory_is_not_forgotten_at_the_end") {
+        return;
+    }
+    let lab = Sandbox::new();
+    lab.write("svc/.env", b"A=accepted\n");
+    let mut held = fs::File::options().append(true).open(lab.path("svc/.env")).expect("opens");
+    let watch = lab.watch(&["--decision-timeout", "300", "--watch-interval-ms", "100"]);
+    lab.chmod("svc", 0o000);
+    held.write_all(b"EVIL=1\n").expect("writes");
+    crate::support::pause(std::time::Duration::from_millis(500));
+    let ended = watch.stop();
+    lab.chmod("svc", 0o755);
+    ended.came_to(3, &["svc/.env restore_failed"]);
+    lab.watch(&[]).stop();
+    assert_eq!(lab.content("svc/.env"), Content::File(0o644, b"A=accepted\n".to_vec()));
+}
+
+#[test]
 fn a_read_only_mount_is_named() {
     let lab = lab();
     let at = lab.path("svc");

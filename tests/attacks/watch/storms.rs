@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::watched;
-use crate::support::{Sandbox, Watch, fresh, sha, skip, until};
+use crate::support::{Sandbox, Watch, fresh, pause, sha, skip, until};
 
 #[test]
 fn behind_forty_thousand_new_files_and_a_full_queue_the_change_is_found() {
@@ -159,4 +160,45 @@ fn a_thousand_changes_leave_no_descriptor_behind() {
     // One held open for a moment may be among them.
     assert!(after <= before + 4, "{before} descriptors before, {after} after");
     watch.stop();
+}
+
+#[test]
+fn a_path_that_goes_and_comes_all_the_time_is_asked_about() {
+    let (lab, mut watch) = watched();
+    let (env, away) = (lab.path(".env"), lab.base.join("away"));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                fs::rename(&env, &away).expect("goes");
+                pause(Duration::from_millis(8));
+                fs::rename(&away, &env).expect("comes");
+                pause(Duration::from_millis(5));
+            }
+        });
+        let begun = Instant::now();
+        watch.says("keep watch: .env changed (secrets, deleted");
+        done.store(true, Ordering::Release);
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    });
+    watch.stop();
+    assert!(lab.has_env());
+}
+
+#[test]
+fn a_long_answer_is_not_taken_for_a_stop_of_the_machine() {
+    let (lab, mut watch) = watched();
+    for number in 0..1200 {
+        lab.write(format!(".claude/f{number}"), b"evil\n");
+    }
+    watch.says(" protected files changed (agent_config). Keep them?");
+    until("the restores", || {
+        watch.settle();
+        watch.types(b"r");
+        fs::read_dir(lab.path(".claude")).map_or(0, Iterator::count) == 0
+    });
+    let ended = watch.stop();
+    assert_eq!(ended.outcomes().len(), 1200);
+    // 1,200 restores take some seconds; nothing stood still.
+    assert_eq!(ended.report()["lost"], serde_json::json!({}));
 }
