@@ -1,6 +1,6 @@
 //! Points at which a test can make the process "die": every change of a file passes one.
 //!
-//! Promise: without the feature `testing` a point is nothing at all. With it, [`Plan::crash_after`] lets the n-th point
+//! Promise: without the feature `testing` a point is nothing at all. With it, `Plan::crash_after` lets the n-th point
 //! of this thread and all later ones fail, as if the process had been killed there: nothing after it happens.
 
 use std::io;

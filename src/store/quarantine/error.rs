@@ -9,7 +9,7 @@ use platform::FsError;
 pub struct QuarantineId(pub(super) String);
 
 impl QuarantineId {
-    /// Takes a name as [`Quarantine::reserve`] makes them.
+    /// Takes a name as [`super::Quarantine::reserve`] makes them.
     pub fn parse(text: &str) -> Option<Self> {
         let fits = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'T' | b'Z' | b'-');
         (text.len() >= 6 && text.len() <= 40 && text.bytes().all(fits)).then(|| Self(text.to_owned()))
