@@ -34,6 +34,12 @@ pub enum EnvironmentError {
     Directory(#[source] io::Error),
 }
 
+/// The permission bits, in the width that is the same on every system.
+#[allow(clippy::useless_conversion, reason = "the width of a mode differs between systems")]
+fn low_bits(mask: Mode) -> u32 {
+    u32::from(mask.bits() & 0o777)
+}
+
 impl Environment {
     /// Reads it. To be called once, before there are other threads: the umask can only be read by setting it (umask(2)).
     pub fn from_process() -> Result<Self, EnvironmentError> {
@@ -43,7 +49,7 @@ impl Environment {
             args: std::env::args_os().collect(),
             variables: std::env::vars_os().collect(),
             directory: std::env::current_dir().map_err(EnvironmentError::Directory)?,
-            umask: u32::from(u16::try_from(mask.bits() & 0o777).expect("nine bits fit")),
+            umask: low_bits(mask),
             uid: getuid().as_raw(),
             euid: geteuid().as_raw(),
         })

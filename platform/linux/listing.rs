@@ -15,8 +15,9 @@ const BUFFER: usize = 32 * 1024;
 /// Memory to read entries into.
 pub(crate) struct ListBuffer(Box<[MaybeUninit<u8>]>);
 
-impl Default for ListBuffer {
-    fn default() -> Self {
+impl ListBuffer {
+    /// As much as a few hundred names take.
+    pub(crate) fn new() -> Self {
         Self(vec![MaybeUninit::uninit(); BUFFER].into_boxed_slice())
     }
 }

@@ -6,8 +6,14 @@ use crate::dir::Dir;
 use crate::stat::FileType;
 
 /// Nothing is needed.
-#[derive(Default)]
 pub(crate) struct ListBuffer;
+
+impl ListBuffer {
+    /// Nothing.
+    pub(crate) fn new() -> Self {
+        Self
+    }
+}
 
 /// Calls `see` for all entries of `dir` without `.` and `..`. Always `false`: there are no more.
 pub(crate) fn list_some(

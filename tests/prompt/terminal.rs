@@ -99,7 +99,9 @@ impl Terminal {
     pub fn echoes(&mut self) -> bool {
         const ECHO: u64 = 0x8;
         let modes = self.master.get_termios().expect("modes");
-        u64::from(modes.local_flags.bits()) & ECHO != 0
+        #[allow(clippy::useless_conversion, reason = "the width of the flags differs between systems")]
+        let flags = u64::from(modes.local_flags.bits());
+        flags & ECHO != 0
     }
 
     /// Sends a signal to the job in the foreground.

@@ -114,7 +114,7 @@ impl<M: Marks> Engine<M> {
             recovery: Recovery::default(),
             hints: Vec::new(),
             at: Moment::default(),
-            buffer: ListBuffer::default(),
+            buffer: ListBuffer::new(),
             roots: Vec::new(),
         };
         let mut key = Vec::new();

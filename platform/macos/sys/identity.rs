@@ -68,8 +68,10 @@ pub(crate) fn user(uid: u32) -> io::Result<Option<User>> {
     }
     // SAFETY: `found` says that the entry was filled in.
     let entry = unsafe { entry.assume_init() };
-    // SAFETY: name and home point to texts that end with a NUL, within `texts`.
-    let (name, home) = unsafe { (CStr::from_ptr(entry.pw_name), CStr::from_ptr(entry.pw_dir)) };
+    // SAFETY: the name points to a text that ends with a NUL, within `texts`.
+    let name = unsafe { CStr::from_ptr(entry.pw_name) };
+    // SAFETY: so does the home.
+    let home = unsafe { CStr::from_ptr(entry.pw_dir) };
     let home = PathBuf::from(OsStr::from_bytes(home.to_bytes()));
     Ok(Some(User { name: name.to_bytes().to_vec(), uid: entry.pw_uid, gid: entry.pw_gid, home }))
 }
