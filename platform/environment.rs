@@ -35,7 +35,6 @@ pub enum EnvironmentError {
 }
 
 /// The permission bits, in the width that is the same on every system.
-#[allow(clippy::useless_conversion, reason = "the width of a mode differs between systems")]
 fn low_bits(mask: Mode) -> u32 {
     u32::from(mask.bits() & 0o777)
 }

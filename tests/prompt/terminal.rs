@@ -99,7 +99,6 @@ impl Terminal {
     pub fn echoes(&mut self) -> bool {
         const ECHO: u64 = 0x8;
         let modes = self.master.get_termios().expect("modes");
-        #[allow(clippy::useless_conversion, reason = "the width of the flags differs between systems")]
         let flags = u64::from(modes.local_flags.bits());
         flags & ECHO != 0
     }

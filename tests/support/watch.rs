@@ -262,7 +262,6 @@ impl Watch {
     pub fn echoes(&self) -> bool {
         const ECHO: u64 = 0x8;
         let modes = self.master.as_ref().expect("there is a terminal").get_termios().expect("modes");
-        #[allow(clippy::useless_conversion, reason = "the width of the flags differs between systems")]
         let flags = u64::from(modes.local_flags.bits());
         flags & ECHO != 0
     }
