@@ -22,7 +22,7 @@ use crate::text::json_line;
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
 use crate::watch::machine::{Machine, Settings};
-use crate::watch::recovery::{Recovered, accepted};
+use crate::watch::recovery::{Recovered, accepted, unguarded};
 use crate::watch::report::{ReportPath, WatchReport};
 use crate::watch::session::{Message, Options, Parts, Session};
 use crate::watch::tally::Tally;
@@ -104,7 +104,13 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let did_something = interrupted.is_some();
     let (recovered, expected, previous) = match interrupted {
         Some((recovered, earlier)) => {
-            let expected = Expected::after(&recovered, (earlier.rules, &earlier.roots), rows, &roots);
+            let expected = Expected::after(
+                &recovered,
+                (earlier.rules, &earlier.roots),
+                rows,
+                unguarded(&roots, &replayed),
+                &roots,
+            );
             (recovered, expected, BTreeMap::new())
         }
         None => {

@@ -21,6 +21,8 @@ pub struct Expected {
     rows: BTreeMap<Place, Snapshot>,
     /// Paths that the earlier rules restore and that have no row were accepted as absent.
     rules: Option<RuleSet>,
+    /// What the earlier run could not read and did not guard: whatever is there may have been there all the time.
+    unguarded: Vec<Place>,
     /// Roots beyond the tree are the same ones in both runs.
     same_roots: bool,
 }
@@ -31,6 +33,7 @@ impl Expected {
         recovered: &Recovered,
         (rules, earlier): (RuleSet, &Roots),
         rows: BTreeMap<Place, Row>,
+        unguarded: Vec<Place>,
         roots: &Roots,
     ) -> Self {
         let restored = rows.into_iter().filter(|(_, row)| row.class.mode == Mode::Restore);
@@ -43,7 +46,7 @@ impl Expected {
         }
         let paths = |roots: &Roots| roots.all().iter().map(|root| root.path().to_path_buf()).collect::<Vec<_>>();
         let same_roots = paths(earlier) == paths(roots);
-        Self { rows, rules: Some(rules), same_roots }
+        Self { rows, rules: Some(rules), unguarded, same_roots }
     }
 
     /// What was accepted at a path that the walk has found.
@@ -52,11 +55,17 @@ impl Expected {
         let comparable = self.same_roots || place.root == RootId::default();
         let rules = self.rules.as_ref().filter(|_| comparable);
         let is_covered = || rules.and_then(|rules| rules.classify(place)).is_some_and(|was| was.mode == Mode::Restore);
-        row.or_else(|| is_covered().then(Snapshot::absent))
+        let was_guarded = !is_below_any(&self.unguarded, place);
+        row.or_else(|| (was_guarded && is_covered()).then(Snapshot::absent))
     }
 
     /// What was accepted at the paths that the walk has not found.
     pub fn take_rest(&mut self) -> BTreeMap<Place, Snapshot> {
         std::mem::take(&mut self.rows)
     }
+}
+
+/// Whether the path is one of these or lies below one.
+pub(super) fn is_below_any(dirs: &[Place], place: &Place) -> bool {
+    dirs.iter().any(|dir| dir.root == place.root && place.path.is_below(&dir.path))
 }

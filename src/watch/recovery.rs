@@ -16,6 +16,7 @@ use crate::rules::set::RuleSet;
 use crate::rules::{Class, Mode, Rule};
 use crate::store::{Objects, Quarantine, Rejection};
 
+use super::expected::is_below_any;
 use super::report::{Recovery, ReportPath};
 use super::survey::survey;
 
@@ -76,6 +77,11 @@ pub fn accepted(roots: &Roots, replayed: &Replayed, objects: &Objects) -> (BTree
     (rows, lines)
 }
 
+/// What the interrupted run could not read and did not guard.
+pub fn unguarded(roots: &Roots, replayed: &Replayed) -> Vec<Place> {
+    replayed.unguarded.iter().filter_map(|stored| roots.find(stored)).collect()
+}
+
 impl Recovering<'_> {
     /// Restores the last accepted state.
     pub fn run(self) -> Result<Recovered, JournalError> {
@@ -99,11 +105,9 @@ impl Recovering<'_> {
         let mut this = self;
         this.clear_leftovers(&session, &mut done);
         let mut places: BTreeSet<Place> = baseline.rows().map(|(place, _)| place.clone()).collect();
-        let unguarded: Vec<Place> =
-            this.replayed.unguarded.iter().filter_map(|stored| this.roots.find(stored)).collect();
-        let was_there =
-            |place: &Place| unguarded.iter().any(|dir| dir.root == place.root && place.path.is_below(&dir.path));
-        places.extend(survey(this.roots, this.rules).found.into_iter().filter(|place| !was_there(place)));
+        let unguarded = unguarded(this.roots, this.replayed);
+        places
+            .extend(survey(this.roots, this.rules).found.into_iter().filter(|place| !is_below_any(&unguarded, place)));
         for place in places {
             let class = baseline.get(&place).map(|row| row.class).or_else(|| this.rules.classify(&place));
             if let Some(class) = class {
