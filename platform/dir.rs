@@ -19,6 +19,11 @@ use crate::relpath::is_name;
 use crate::stat::{FileType, Stat};
 use crate::{fault, host};
 
+/// For opening what has just been seen to be a regular file. O_NONBLOCK: neither a FIFO put there meanwhile nor a lease of
+/// another process makes us wait.
+pub(crate) const FOR_A_LOOK: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
 /// A file operation that failed, with its object.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} {}", .path.as_os_str().as_bytes().escape_ascii())]

@@ -9,7 +9,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxAt
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::ClockId;
 
-use crate::dir::{Dir, FsError, on};
+use crate::dir::{Dir, FOR_A_LOOK, FsError, on};
 use crate::relpath::RelPath;
 use crate::root::walk;
 use crate::stat::{FileId, FileType, Stat};
@@ -104,11 +104,19 @@ pub(crate) fn path_of(pinned: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", pinned.as_raw_fd())
 }
 
+/// Nothing may leave the directory a path is resolved in.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+
+/// Whether openat2 could not do it although the component-wise walk may: an old kernel, a seccomp filter that does not know
+/// the call (some answer ENOSYS, some EPERM), a path longer than PATH_MAX, or a rename at the wrong moment.
+fn is_for_the_walk(errno: Errno) -> bool {
+    [Errno::NOSYS, Errno::PERM, Errno::NAMETOOLONG, Errno::AGAIN].contains(&errno)
+}
+
 /// The directory at `path` below `dir`, in one system call where the kernel has openat2 (5.6).
 pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let open = |how: OFlags| retry_on_intr(|| fs::openat2(dir, path.as_path(), flags | how, Mode::empty(), resolve));
+    let open = |how: OFlags| retry_on_intr(|| fs::openat2(dir, path.as_path(), flags | how, Mode::empty(), BENEATH));
     let opened = match open(OFlags::RDONLY) {
         // Perhaps it may be passed through, only not listed.
         Err(Errno::ACCESS) => open(OFlags::PATH),
@@ -116,9 +124,17 @@ pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
     };
     match opened {
         Ok(fd) => Ok(Dir::from(fd)),
-        // An old kernel, a seccomp filter that does not know the call (some answer ENOSYS, some EPERM), a path longer than
-        // PATH_MAX, or a rename at the wrong moment.
-        Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG | Errno::AGAIN) => walk::open_dir(dir, path),
+        Err(errno) if is_for_the_walk(errno) => walk::open_dir(dir, path),
+        Err(errno) => Err(on("open", path.as_bytes())(errno.into())),
+    }
+}
+
+/// The file at `path` below `dir`, whatever it is, opened for reading without waiting; one call as above.
+pub(crate) fn open_file_beneath(dir: &Dir, path: &RelPath) -> Result<File, FsError> {
+    match retry_on_intr(|| fs::openat2(dir, path.as_path(), FOR_A_LOOK, Mode::empty(), BENEATH)) {
+        Ok(fd) => Ok(File::from(fd)),
+        // EAGAIN is also said of a file another process has a lease on; the walk then says it again.
+        Err(errno) if is_for_the_walk(errno) => walk::open_file(dir, path),
         Err(errno) => Err(on("open", path.as_bytes())(errno.into())),
     }
 }
@@ -126,8 +142,7 @@ pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
 /// The same in one system call or not at all: openat2.
 pub(crate) fn open_beneath_at_once(dir: &Dir, path: &CStr) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    fs::openat2(dir, path, flags, Mode::empty(), resolve)?;
+    fs::openat2(dir, path, flags, Mode::empty(), BENEATH)?;
     Ok(())
 }
 

@@ -81,6 +81,11 @@ pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
     walk::open_dir(dir, path)
 }
 
+/// The file at `path` below `dir`, whatever it is, opened for reading without waiting.
+pub(crate) fn open_file_beneath(dir: &Dir, path: &RelPath) -> Result<File, FsError> {
+    walk::open_file(dir, path)
+}
+
 /// Whether the error says that a component is absent, a symlink or not a directory; a name too long for the
 /// file system is absent.
 pub(crate) fn means_no_directory(errno: i32) -> bool {

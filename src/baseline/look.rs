@@ -261,6 +261,14 @@ fn with_attributes(content: Content, xattrs: std::collections::BTreeMap<Vec<u8>,
     }
 }
 
+/// Whether the file has exactly this content, read from its start. One that cannot be read has not.
+pub fn holds(file: &File, digest: Digest, size: u64) -> bool {
+    if size <= SHOWN_BYTES {
+        return matches!(read_small(file, size), Ok(Some(bytes)) if Digest::of(&bytes) == digest);
+    }
+    Digest::of_reader(&mut FromStart { file, at: 0 }, size).is_ok_and(|found| found == (digest, size))
+}
+
 /// The whole of a small file in one allocation; `None` if it has grown past `size` meanwhile.
 fn read_small(file: &File, size: u64) -> io::Result<Option<Vec<u8>>> {
     let size = usize::try_from(size).expect("at most 64 KiB");

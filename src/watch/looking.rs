@@ -32,14 +32,15 @@ impl Session {
     }
 
     /// Compares the stamps of these paths with the last look, and looks at those that differ.
-    pub(super) fn compare_stamps(&mut self, places: &[Place], at: Moment) {
+    pub(super) fn compare_stamps<'p>(&mut self, places: impl IntoIterator<Item = &'p Place>, at: Moment) {
         let mut parent: Option<(Place, Option<platform::Dir>)> = None;
         for place in places {
             let Some(dir_path) = place.path.parent() else { continue };
             let dir = Place { root: place.root, path: dir_path };
             if parent.as_ref().is_none_or(|(known, _)| *known != dir) {
                 // Paths come in order, so that one handle serves all that lie in a directory.
-                let handle = self.parts.roots.get(dir.root).open_dir(&dir.path).ok();
+                // Onto whatever mount: the stamps name it, and one that does not belong here differs by it.
+                let handle = self.parts.roots.get(dir.root).open_any_dir(&dir.path).ok();
                 parent = Some((dir, handle));
             }
             let handle = parent.as_ref().and_then(|(_, handle)| handle.as_ref());

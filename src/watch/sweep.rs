@@ -1,8 +1,8 @@
 //! The verifying sweep: which known paths to look at in one round, for changes that raise no event.
 //!
-//! Promise: every path is compared by its stamps in turn, a small set whole in every round, and read again in
-//! turn, so that a store through a mapping made earlier is found although it changed no time. Limit: one round does a
-//! bounded amount of work; a set of tens of thousands of paths takes several rounds, as `docs/limits.md` says.
+//! Promise: every path is compared by its stamps in turn and read again in turn, so that a store through a mapping made
+//! earlier is found although it changed no time; of a small set that is done with every path within two rounds. Limit: one
+//! round does a bounded amount of work; a set of tens of thousands of paths takes several rounds, as `docs/limits.md` says.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,8 +11,10 @@ use platform::Place;
 
 /// Paths compared by their stamps in one round.
 pub const STATS_PER_ROUND: usize = 1024;
-/// Paths read again in one round, whatever their stamps say.
+/// Paths read again in one round, whatever their stamps say; of a set of up to twice as many, half.
 pub const READS_PER_ROUND: usize = 32;
+/// A set of so many is read whole in every round.
+const ALWAYS_READ: usize = 16;
 /// Bytes read again in one round, unless a single file has more.
 pub const BYTES_PER_ROUND: u64 = 256 * 1024;
 
@@ -28,7 +30,7 @@ pub struct Sweep {
 pub struct Round {
     /// Compare the stamps of these.
     pub stats: Vec<Place>,
-    /// Read these, whatever their stamps say.
+    /// Compare the stamps of these, too, and read them, whatever the stamps say.
     pub reads: Vec<Place>,
 }
 
@@ -36,18 +38,26 @@ impl Sweep {
     /// The next round over these paths and their sizes.
     pub fn round<T>(&mut self, rows: &BTreeMap<Place, T>, size: impl Fn(&T) -> Option<u64>) -> Round {
         let mut round = Round::default();
-        for (place, _) in after(rows, self.stats_from.as_ref()).take(rows.len().min(STATS_PER_ROUND)) {
-            round.stats.push(place.clone());
-        }
-        self.stats_from = round.stats.last().cloned();
+        let sizes = || rows.values().filter_map(&size);
+        // Half of a small set a round is the whole of it in two, stamps and all: more calls would find nothing sooner.
+        let is_small = rows.len() <= 2 * READS_PER_ROUND && sizes().sum::<u64>() <= BYTES_PER_ROUND;
+        let most = if is_small { sizes().count().div_ceil(2).max(ALWAYS_READ) } else { READS_PER_ROUND };
         let mut bytes = 0;
         for (place, row) in after(rows, self.reads_from.as_ref()).take(rows.len()) {
             let Some(size) = size(row) else { continue };
-            if round.reads.len() == READS_PER_ROUND || (bytes > 0 && bytes + size > BYTES_PER_ROUND) {
+            if round.reads.len() == most || (bytes > 0 && bytes + size > BYTES_PER_ROUND) {
                 break;
             }
             bytes += size;
             round.reads.push(place.clone());
+        }
+        let from = self.stats_from.take();
+        for (place, row) in after(rows, from.as_ref()).take(rows.len().min(STATS_PER_ROUND)) {
+            self.stats_from = Some(place.clone());
+            let is_read_soon = is_small && size(row).is_some();
+            if !is_read_soon && !round.reads.contains(place) {
+                round.stats.push(place.clone());
+            }
         }
         self.reads_from = round.reads.last().cloned().or(self.reads_from.take());
         round
@@ -73,12 +83,26 @@ mod tests {
     }
 
     #[test]
-    fn a_small_set_is_read_whole_in_every_round() {
-        let rows = rows(20, 100);
+    fn a_small_set_is_read_whole_in_two_rounds_and_a_smaller_one_in_every_round() {
+        for (count, rounds) in [(1, 1), (16, 1), (20, 2), (50, 2), (64, 2)] {
+            let rows = rows(count, 100);
+            let mut sweep = Sweep::default();
+            for _ in 0..3 {
+                let read: BTreeSet<_> =
+                    (0..rounds).flat_map(|_| sweep.round(&rows, |size| Some(*size)).reads).collect();
+                assert_eq!(read.len(), rows.len(), "{count} paths");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_read_within_two_rounds_is_compared_in_every_round() {
+        let rows = rows(40, BYTES_PER_ROUND / 10);
         let mut sweep = Sweep::default();
-        for _ in 0..3 {
+        for _ in 0..5 {
             let round = sweep.round(&rows, |size| Some(*size));
-            assert_eq!((round.stats.len(), round.reads.len()), (20, 20));
+            let seen: BTreeSet<_> = round.stats.iter().chain(&round.reads).collect();
+            assert_eq!(seen.len(), rows.len());
         }
     }
 
@@ -90,7 +114,7 @@ mod tests {
         for _ in 0..3_000_usize.div_ceil(READS_PER_ROUND) {
             let round = sweep.round(&rows, |size| Some(*size));
             assert!(round.stats.len() <= STATS_PER_ROUND && round.reads.len() <= READS_PER_ROUND);
-            compared.extend(round.stats);
+            compared.extend(round.stats.into_iter().chain(round.reads.iter().cloned()));
             read.extend(round.reads);
         }
         assert_eq!((compared.len(), read.len()), (3_000, 3_000));

@@ -1,9 +1,10 @@
 //! The sweep at work: what raises no event is found here, and what could not be put back is tried again.
 
+use std::collections::BTreeSet;
+
 use platform::{Moment, Place};
 
-use crate::baseline::Content;
-use crate::digest::Digest;
+use crate::baseline::{Content, holds};
 
 use super::machine::Input;
 use super::session::{Phase, Session};
@@ -37,13 +38,14 @@ impl Session {
             Content::Regular { size, .. } => Some(size),
             _ => None,
         });
-        let mut stats = round.stats;
+        // A path that is not settled is compared with its last look; the baseline is not what is there.
+        let (open, read): (Vec<_>, Vec<_>) = round.reads.into_iter().partition(|place| self.machine.is_open(place));
+        let read: BTreeSet<Place> = read.into_iter().filter(|place| !self.to_look.contains_key(place)).collect();
+        let mut stats: BTreeSet<Place> = round.stats.into_iter().chain(open).collect();
         stats.extend(self.machine.open());
-        stats.sort();
-        stats.dedup();
-        self.compare_stamps(&stats, now);
-        for place in round.reads {
-            if !self.to_look.contains_key(&place) && !self.reads_the_same(&place) {
+        self.compare_stamps(stats.iter(), now);
+        for place in read {
+            if !self.reads_the_same(&place) {
                 self.to_look.insert(place, now);
             }
         }
@@ -54,15 +56,17 @@ impl Session {
         self.draw();
     }
 
-    /// Whether the file still has the accepted content. Its stamps have just been found unchanged.
+    /// Whether the file has the accepted stamps and, read again, the accepted content.
     fn reads_the_same(&self, place: &Place) -> bool {
         let Some(row) = self.baseline.get(place) else { return true };
-        let Content::Regular { digest, size } = row.snapshot.content else { return true };
-        if self.machine.is_open(place) {
-            // Its last look is compared by its stamps; the baseline is not what is there.
+        let (Content::Regular { digest, size }, Some(stat)) = (&row.snapshot.content, row.snapshot.stat) else {
             return true;
+        };
+        let root = self.parts.roots.get(place.root);
+        match root.open_unchanged(&place.path, &stat) {
+            Ok(Some(file)) => holds(&file, *digest, *size),
+            // Whatever it is, a whole look tells.
+            Ok(None) | Err(_) => false,
         }
-        let Ok(mut file) = self.parts.roots.get(place.root).open_read(&place.path) else { return false };
-        Digest::of_reader(&mut file, size).is_ok_and(|(found, length)| found == digest && length == size)
     }
 }

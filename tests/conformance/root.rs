@@ -200,6 +200,35 @@ fn both_ways_read_the_regular_files_of_the_table_and_no_other() {
     }
 }
 
+#[test]
+fn a_file_seen_before_is_opened_while_it_is_the_same_and_by_no_other_way() {
+    let Fixture { top, outside, root, .. } = &fixture();
+    let seen = |path: &str| root.stat(&at(path)).expect("looks").expect("is there");
+    for path in ["file", "a/b/file"] {
+        let stat = seen(path);
+        let mut text = String::new();
+        let mut file = root.open_unchanged(&at(path), &stat).expect("opens").expect("is the same");
+        file.read_to_string(&mut text).expect("reads");
+        assert_eq!(text, "f");
+        let walked = walk::open_file(root.dir(), &at(path)).expect("opens");
+        assert_eq!(stat_of(walked.as_fd()).expect("looks"), stat);
+        fs::set_permissions(top.join(path), fs::Permissions::from_mode(0o640)).expect("changes");
+        assert!(root.open_unchanged(&at(path), &stat).expect("opens").is_none(), "{path} has another mode");
+    }
+    // Whatever it is compared with, what lies behind a link or is no file is not given.
+    let inside = seen("file");
+    let elsewhere = Root::open(outside).expect("opens").stat(&at("secret")).expect("looks").expect("is there");
+    for path in ["to-file", "to-itself/file", "to-directory/b/file", "to-outside/secret", "to-absolute/secret", "no"] {
+        for stat in [inside, elsewhere] {
+            assert!(root.open_unchanged(&at(path), &stat).expect("is no fault").is_none(), "{path}");
+            walk::open_file(root.dir(), &at(path)).expect_err("leads nowhere");
+        }
+    }
+    for path in ["fifo", "a"] {
+        assert!(root.open_unchanged(&at(path), &inside).expect("does not wait").is_none(), "{path}");
+    }
+}
+
 /// One component of a path: what is there, and what is not.
 fn component() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(vec![
