@@ -12,6 +12,7 @@ pub mod baseline;
 pub mod cli;
 pub mod difference;
 pub mod digest;
+pub mod gate;
 pub mod git;
 pub mod journal;
 pub mod roots;
