@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use platform::{Dir, FileId, FsError, attributes, durable};
+use platform::{Dir, FileId, FsError, attributes, file};
 
 pub use error::{QuarantineError, QuarantineId};
 
@@ -110,9 +110,9 @@ impl Quarantine {
     fn describe(&self, entry: &Dir, about: &About) -> Result<(), QuarantineError> {
         let fresh = b"about.new";
         entry.remove_all(fresh)?;
-        let file = entry.create_new(fresh, 0o600)?;
-        durable::write_all(&file, about.to_line().as_bytes()).map_err(bytes("describe"))?;
-        attributes::sync(&file)?;
+        let described = entry.create_new(fresh, 0o600)?;
+        file::write_all(&described, fresh, about.to_line().as_bytes())?;
+        attributes::sync(&described)?;
         entry.rename(fresh, entry, b"about.json")?;
         entry.sync()?;
         Ok(self.dir.sync()?)
