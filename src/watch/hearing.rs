@@ -112,7 +112,8 @@ impl Session {
         let name = self.tally.lost(&cause);
         if let (LostCause::Unreadable(dir), Phase::Walking { .. }) = (&cause, &self.phase) {
             self.tally.note(Event::Unguarded { path: self.parts.roots.stored(dir) });
-            self.closed.insert(dir.clone());
+            let id = self.parts.roots.get(dir.root).stat(&dir.path).ok().flatten().map(|stat| stat.id);
+            self.closed.insert(dir.clone(), id);
         }
         let detail = match &cause {
             LostCause::Limit(place) | LostCause::Unreadable(place) => Some(self.parts.roots.shown(place)),

@@ -18,6 +18,7 @@ pub mod survey;
 pub mod sweep;
 mod sweeping;
 pub mod tally;
+mod unread;
 
 #[cfg(test)]
 mod machine_tests;

@@ -3,7 +3,7 @@
 //! Promise: the question is drawn before anything slow happens; whatever a hint says, only comparison decides. Limit: one
 //! thread does all looking and restoring, so a restore of a huge file delays the next question by its own length.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use platform::lock::Lock;
 use platform::notify::Notifier;
 use platform::signals::Signal;
 use platform::terminal::InputEvent;
-use platform::{Clock, Hint, LostCause, Moment, Place};
+use platform::{Clock, FileId, Hint, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
@@ -138,10 +138,13 @@ pub struct Session {
     pub(super) settled: BTreeMap<Place, Moment>,
     /// Directories that were not there at the start.
     pub(super) new_dirs: HashSet<Place>,
-    /// Protected files that could not be read at the start.
-    pub(super) unreadable: BTreeSet<Place>,
-    /// Directories that could not be read at the start: what lies in them may have been there all the time.
-    pub(super) closed: BTreeSet<Place>,
+    /// Protected files that could not be read at the start, and what was known of them then.
+    pub(super) unreadable: BTreeMap<Place, Option<Stat>>,
+    /// Directories that could not be read at the start, and which ones they were: what lies in them may have been there
+    /// all the time.
+    pub(super) closed: BTreeMap<Place, Option<FileId>>,
+    /// Wall time before the first walk.
+    pub(super) begun: SystemTime,
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
     pub(super) tally: Tally,
@@ -170,7 +173,7 @@ impl Session {
         previous: BTreeMap<Place, Snapshot>,
         tally: Tally,
     ) -> Self {
-        let now = parts.clock.now();
+        let (now, begun) = (parts.clock.now(), parts.clock.wall());
         Self {
             sweep_at: now + options.interval,
             parts,
@@ -185,8 +188,9 @@ impl Session {
             settling: BTreeMap::new(),
             settled: BTreeMap::new(),
             new_dirs: HashSet::new(),
-            unreadable: BTreeSet::new(),
-            closed: BTreeSet::new(),
+            unreadable: BTreeMap::new(),
+            closed: BTreeMap::new(),
+            begun,
             after_bytes: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),

@@ -47,9 +47,13 @@ impl Session {
                 "make room, or choose another place with KEEP_STATE_DIR",
             )),
             Err(error) => {
-                self.unreadable.insert(place.clone());
+                let known = match &error {
+                    LookError::Unreadable { stat: Some(stat), .. } => Some(**stat),
+                    _ => root.stat(&place.path).ok().flatten(),
+                };
+                self.unreadable.insert(place.clone(), known);
                 self.tally.note(Event::Unguarded { path: self.parts.roots.stored(place) });
-                self.say(&format!("keep watch: {shown} is not guarded: {}", causes(&error)));
+                self.say(&lines::unguarded(&shown, &causes(&error)));
             }
         }
     }
@@ -178,7 +182,7 @@ impl Session {
             }
         }
         let gone = previous.iter().filter(|(place, snapshot)| {
-            !snapshot.is_absent() && self.baseline.get(place).is_none() && !self.unreadable.contains(place)
+            !snapshot.is_absent() && self.baseline.get(place).is_none() && !self.unreadable.contains_key(place)
         });
         changed.extend(gone.map(|(place, _)| place.clone()).filter(|place| self.parts.rules.classify(place).is_some()));
         changed.sort();
