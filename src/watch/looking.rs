@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use platform::{FileType, Moment, Place};
+use platform::{FileType, Moment, Place, RelPath};
 
 use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Snapshot, look, look_and_store};
 use crate::journal::Event;
@@ -109,7 +109,9 @@ impl Session {
                 Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }
             }
         };
-        let change = if let Some(start) = self.unread_at_start(place, &now) {
+        let change = if self.lies_aside(place, &now) {
+            None
+        } else if let Some(start) = self.unread_at_start(place, &now) {
             self.compare_unread(place, class, start, &now)
         } else {
             self.compare(place, &now)
@@ -132,6 +134,31 @@ impl Session {
             );
         }
         self.step(Input::Looked { place: place.clone(), class, change, detected: at });
+    }
+
+    /// Whether this is what a restore had to leave in its directory, or lies in that, untouched since: it was rejected
+    /// already.
+    fn lies_aside(&self, place: &Place, now: &Snapshot) -> bool {
+        let (Some(stat), None) = (now.stat, self.baseline.get(place)) else { return false };
+        let left_as = |path: &RelPath| path.name().and_then(|name| self.parts.quarantine.left_as(name));
+        if let Some(left) = left_as(&place.path) {
+            return left == stat;
+        }
+        // What is in a directory has kept its time, if it came with it, and so has every directory in between.
+        let mut latest = stat.ctime;
+        let mut above: Vec<RelPath> = place.path.ancestors().collect();
+        while let Some(dir) = above.pop() {
+            let left = left_as(&dir);
+            if left.is_none() && !above.iter().any(|dir| left_as(dir).is_some()) {
+                return false;
+            }
+            let Ok(Some(found)) = self.parts.roots.get(place.root).stat(&dir) else { return false };
+            match left {
+                Some(left) => return left == found && latest < left.ctime,
+                None => latest = latest.max(found.ctime),
+            }
+        }
+        false
     }
 
     /// Whether the path looks as it does in the middle of a save: gone, or emptied, a moment ago. Editors, git and shells

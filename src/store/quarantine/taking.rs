@@ -148,6 +148,12 @@ impl Quarantine {
     ) -> Result<Held, QuarantineError> {
         let aside = format!("{ASIDE}{id}").into_bytes();
         dir.rename_new(name, dir, &aside)?;
+        // Only what was looked at before is vouched for; another object that came in between is nobody's.
+        if let Ok(Some(left)) = dir.stat(&aside)
+            && left.id == stat.id
+        {
+            self.leave(&aside, left);
+        }
         dir.sync()?;
         let held = Held::Aside { name: aside };
         // On a full disk the name alone has to tell.
