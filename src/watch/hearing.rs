@@ -111,7 +111,7 @@ impl Session {
         let at = self.now();
         let name = self.tally.lost(&cause);
         if let (LostCause::Unreadable(dir), Phase::Walking { .. }) = (&cause, &self.phase) {
-            self.tally.note(Event::Unguarded { path: self.parts.roots.stored(dir) });
+            self.tally.note(Event::Unguarded { path: self.parts.roots.stored(dir), stamps: None });
             let id = self.parts.roots.get(dir.root).stat(&dir.path).ok().flatten().map(|stat| stat.id);
             self.closed.insert(dir.clone(), id);
         }

@@ -9,7 +9,7 @@ use platform::{Place, RelPath, Stat};
 
 use crate::baseline::{Change, ChangeKind, Content, Row, Snapshot, is_older, is_unwritten, look_and_store};
 use crate::cli::exit::causes;
-use crate::journal::{Event, Record};
+use crate::journal::{Event, Record, Stamps};
 use crate::rules::Class;
 
 use super::lines;
@@ -50,13 +50,20 @@ impl Session {
     /// What was known at the start of a path that could not be read then; `None` if it is not such a path.
     pub(super) fn unread_at_start(&mut self, place: &Place, now: &Snapshot) -> Option<Option<Stat>> {
         if !self.unreadable.contains_key(place) && self.was_there_all_the_time(place, now) {
-            self.unreadable.insert(place.clone(), now.stat);
+            self.note_unread(place, now.stat);
             if let Content::Unread { .. } = now.content {
                 let shown = self.parts.roots.shown(place);
                 self.say(&lines::unguarded(&shown, "it cannot be read, or is too large"));
             }
         }
         self.unreadable.get(place).copied()
+    }
+
+    /// Notes what is known of a path that could not be read at the start.
+    pub(super) fn note_unread(&mut self, place: &Place, start: Option<Stat>) {
+        self.unreadable.insert(place.clone(), start);
+        let path = self.parts.roots.stored(place);
+        self.tally.note(Event::Unguarded { path, stamps: start.as_ref().and_then(Stamps::of) });
     }
 
     /// Whether the path lies in a directory that could not be read at the start, and is older than that: it is the person's,
@@ -163,5 +170,68 @@ impl Session {
         // A crash from here on ends in this state, too.
         self.tally.note(Event::Baseline { path, rule, mode, snapshot: Record::of(&Snapshot::absent()) });
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use platform::{FileId, FileType};
+
+    fn start() -> Stat {
+        Stat {
+            file_type: FileType::Regular,
+            mode: 0,
+            uid: 1,
+            gid: 1,
+            size: 3,
+            nlink: 1,
+            id: FileId { dev: 1, ino: 7 },
+            rdev: 0,
+            mtime: (100, 0),
+            ctime: (100, 0),
+            mount: 1,
+            immutable: false,
+            append_only: false,
+        }
+    }
+
+    fn read(stat: Stat) -> Snapshot {
+        let content = Content::Regular { digest: Digest::of(b"one"), size: stat.size };
+        Snapshot { content, mode: stat.mode, stat: Some(stat), ..Snapshot::absent() }
+    }
+
+    fn unread(stat: Stat) -> Snapshot {
+        Snapshot { content: Content::Unread { size: stat.size }, ..read(stat) }
+    }
+
+    #[test]
+    fn only_the_file_of_the_start_is_adopted() {
+        let (start, chmodded) = (start(), Stat { mode: 0o600, ctime: (200, 0), ..start() });
+        let written = Stat { mtime: (150, 0), ..chmodded };
+        let another = Stat { id: FileId { dev: 1, ino: 8 }, ..chmodded };
+        let other = Since::Other(ChangeKind::Modified);
+        for (now, wanted) in [
+            (read(chmodded), Since::Readable),
+            (read(start), Since::Readable),
+            (read(written), other),
+            (read(another), other),
+            (read(Stat { ctime: (200, 0), ..start }), other),
+            (unread(chmodded), Since::Unread),
+            (unread(written), Since::Written),
+            (unread(another), other),
+            (Snapshot { content: Content::Fifo, ..read(chmodded) }, Since::Other(ChangeKind::Replaced)),
+            (Snapshot { stat: None, ..unread(start) }, Since::Unread),
+            (Snapshot::absent(), Since::Gone),
+        ] {
+            assert_eq!(since(Some(&start), &now), wanted, "{now:?}");
+        }
+    }
+
+    #[test]
+    fn without_any_stamps_nothing_is_proven() {
+        assert_eq!(since(None, &read(start())), Since::Other(ChangeKind::Modified));
+        assert_eq!(since(None, &unread(start())), Since::Other(ChangeKind::Modified));
     }
 }

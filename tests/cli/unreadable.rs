@@ -277,3 +277,30 @@ fn what_cannot_be_read_in_a_folder_that_was_opened_is_named() {
     watch.says("keep watch: closed/.env can be read now and is guarded from here on");
     watch.stop().came_to(0, &[]);
 }
+
+#[test]
+fn a_kill_does_not_make_what_came_in_the_place_of_an_unreadable_file_the_baseline() {
+    let test = "a_kill_does_not_make_what_came_in_the_place_of_an_unreadable_file_the_baseline";
+    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+        return;
+    }
+    let lab = Sandbox::new();
+    lab.write(".env.mine", b"A=mine\n");
+    lab.chmod(".env.mine", 0o000);
+    let mut watch = locked(&lab);
+    let content = fresh();
+    lab.save_by_rename(".env.locked", &content);
+    watch.asks(".env.locked", "secrets", "modified", &sha(&content));
+    watch.killed();
+    // The one that was only opened is the person's.
+    lab.chmod(".env.mine", 0o600);
+    let mut second = lab.watch(&["--decision-timeout", "300"]);
+    second.shows(NOTHING_TO_PUT_BACK);
+    second.shows(&format!("keep watch: .env.locked changed (secrets, modified, {})", sha(&content)));
+    second.killed();
+    // It is not forgotten in the run after that either.
+    let third = lab.watch(&["--decision-timeout", "300"]).stop();
+    third.came_to(3, &[".env.locked restored_at_exit"]);
+    assert_eq!(lab.content(".env.locked"), Content::Absent);
+    assert_eq!(lab.content(".env.mine"), Content::File(0o600, b"A=mine\n".to_vec()));
+}
