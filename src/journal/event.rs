@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::record::{Record, from_octal, octal};
+use super::stamps::Stamps;
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
 use crate::rules::{Mode, Rule};
@@ -106,6 +107,9 @@ pub enum Event {
     Unguarded {
         /// Which path.
         path: String,
+        /// What was known of the file; `None` for a directory, or if nothing was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stamps: Option<Stamps>,
     },
     /// The baseline is complete and its objects are durable: from here on this session's state is the accepted one.
     Sealed {

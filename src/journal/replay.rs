@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::event::{Event, Options, RestoreOutcome};
 use super::line::Entry;
 use super::record::Record;
+use super::stamps::Stamps;
 use crate::digest::Digest;
 use crate::rules::{Mode, Rule};
 
@@ -84,8 +85,9 @@ pub struct Replayed {
     pub baseline: BTreeMap<String, AcceptedState>,
     /// Directories above them, by stored name.
     pub directories: BTreeMap<String, DirectoryState>,
-    /// Paths that existed and could not be read, by stored name; all that lies below them counts, too.
-    pub unguarded: BTreeSet<String>,
+    /// Paths that existed and could not be read, by stored name, and what was known of them; all that lies below them
+    /// counts, too.
+    pub unguarded: BTreeMap<String, Option<Stamps>>,
     /// Restores that were under way.
     pub unfinished: Vec<Unfinished>,
     /// Paths that were contested in the session whose baseline stands.
@@ -98,7 +100,7 @@ struct Part {
     info: Option<SessionInfo>,
     baseline: BTreeMap<String, AcceptedState>,
     directories: BTreeMap<String, DirectoryState>,
-    unguarded: BTreeSet<String>,
+    unguarded: BTreeMap<String, Option<Stamps>>,
     contested: BTreeSet<String>,
     has_ended: bool,
 }
@@ -142,9 +144,9 @@ impl Replay {
                     part.directories.insert(path, DirectoryState { mode, uid, gid });
                 }
             }
-            Event::Unguarded { path } => {
+            Event::Unguarded { path, stamps } => {
                 if let Some(part) = self.current() {
-                    part.unguarded.insert(path);
+                    part.unguarded.insert(path, stamps);
                 }
             }
             Event::Sealed { .. } => {

@@ -127,6 +127,7 @@ impl Session {
             return self.not_accepted(place, &shown, &reason);
         }
         self.after_bytes.remove(&place);
+        self.unreadable.remove(&place);
         if change.after.is_absent() {
             self.baseline.remove(&place);
         }
@@ -143,6 +144,7 @@ impl Session {
     fn keep(&mut self, place: Place, class: Class, change: Change, detected: Moment) {
         let shown = self.parts.roots.shown(&place);
         self.after_bytes.remove(&place);
+        self.unreadable.remove(&place);
         if change.after.is_absent() {
             self.baseline.remove(&place);
         } else if self.baseline.accept(place.clone(), Row { class, snapshot: change.after.clone() }).is_err() {
@@ -245,11 +247,16 @@ impl Session {
             quarantine,
             attempts: failures + 1,
         });
+        let line = if self.nothing_is_accepted_any_more(place, *class) {
+            lines::taken_away(&shown, *outcome)
+        } else {
+            lines::decided(&shown, *outcome)
+        };
         if *outcome == Outcome::AutoRestored {
             let now = self.now();
-            self.parts.console.line_now_and_then(&shown, &lines::decided(&shown, *outcome), now);
+            self.parts.console.line_now_and_then(&shown, &line, now);
         } else {
-            self.say(&lines::decided(&shown, *outcome));
+            self.say(&line);
         }
     }
 

@@ -10,7 +10,7 @@ use platform::{Clock, Place};
 
 use crate::baseline::{Baseline, Caps, ChangeKind, Content, Directory, Restore, Row, Snapshot, clear_leftover, look};
 use crate::cli::exit::causes;
-use crate::journal::{Event, Journal, JournalError, Replayed, RestoreOutcome, portions, rfc3339};
+use crate::journal::{Event, Journal, JournalError, Replayed, RestoreOutcome, Stamps, portions, rfc3339};
 use crate::roots::Roots;
 use crate::rules::set::RuleSet;
 use crate::rules::{Class, Mode, Rule};
@@ -77,9 +77,9 @@ pub fn accepted(roots: &Roots, replayed: &Replayed, objects: &Objects) -> (BTree
     (rows, lines)
 }
 
-/// What the interrupted run could not read and did not guard.
-pub fn unguarded(roots: &Roots, replayed: &Replayed) -> Vec<Place> {
-    replayed.unguarded.iter().filter_map(|stored| roots.find(stored)).collect()
+/// What the interrupted run could not read and did not guard, and what it knew of it.
+pub fn unguarded(roots: &Roots, replayed: &Replayed) -> BTreeMap<Place, Option<Stamps>> {
+    replayed.unguarded.iter().filter_map(|(stored, stamps)| Some((roots.find(stored)?, *stamps))).collect()
 }
 
 impl Recovering<'_> {

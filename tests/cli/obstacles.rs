@@ -136,6 +136,51 @@ fn a_full_state_folder_loses_no_rejected_bytes() {
     watch.stop().came_to(3, &["svc/.env rejected"]);
 }
 
+#[test]
+fn what_is_left_beside_in_a_protected_folder_is_not_asked_about_but_its_name_hides_nothing() {
+    let lab = lab();
+    for name in ["one", "two"] {
+        lab.write(format!(".claude/{name}"), b"accepted\n");
+    }
+    fs::create_dir(&lab.state).expect("makes");
+    // Another file system: what cannot be copied cannot be moved there either.
+    let Some(_mounted) = Mounted::new(&["-t", "tmpfs", "-o", "mode=700", "tmpfs"], &lab.state) else {
+        return skip("mounts");
+    };
+    let mut watch = lab.watch(&["--decision-timeout", "300", "--watch-interval-ms", "100"]);
+    let huge = fs::File::options().write(true).open(lab.path(".claude/one")).expect("opens");
+    huge.set_len(100 << 20).expect("a sparse file");
+    drop(huge);
+    watch.asks(".claude/one", "agent_config", "modified", "104857600 bytes, not read");
+    watch.rejects(".claude/one");
+    fs::remove_file(lab.path(".claude/two")).expect("removes");
+    fs::create_dir(lab.path(".claude/two")).expect("makes");
+    watch.asks(".claude/two", "agent_config", "replaced", "directory");
+    // Long enough for what comes next not to belong to it.
+    watch.settle();
+    lab.write(".claude/two/inner", b"inner\n");
+    watch.says("waiting: 1 more");
+    watch.rejects(".claude/two");
+    let left = lab.temporary_names(".claude");
+    assert_eq!(left.len(), 2, "{left:?}");
+    // What comes next is the next question.
+    lab.write("svc/.env", b"A=1\n");
+    watch.asks("svc/.env", "secrets", "modified", &sha(b"A=1\n"));
+    watch.rejects("svc/.env");
+    assert!(!watch.has_said("keep watch: .claude/.keep-rejected-"), "{}", watch.text());
+    let is_file = |name: &&String| lab.path(format!(".claude/{name}")).is_file();
+    let file = format!(".claude/{}", left.iter().find(is_file).expect("the large file"));
+    let folder = format!(".claude/{}", left.iter().find(|name| !is_file(name)).expect("the folder"));
+    // Its own name, and a name like it, for something else.
+    for hidden in [file.clone(), format!("{folder}/inner"), format!("{folder}/more"), ".claude/.keep-rejected-x".into()]
+    {
+        lab.write(&hidden, b"EVIL=1\n");
+        watch.asks(&hidden, "agent_config", "added", &sha(b"EVIL=1\n"));
+        watch.rejects(&hidden);
+    }
+    watch.stop();
+}
+
 fn has(lab: &Sandbox, path: &str, content: &[u8]) -> bool {
     matches!(lab.content(path), Content::File(_, found) if found == content)
 }
