@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::process::Signal;
 
-use crate::support::{Content, Sandbox, Watch, fresh, has_python, python, sha, skip, until};
+use crate::support::{Content, Sandbox, Watch, fresh, has_python, python, sha, skip, squeezed, until};
 
 const JSON: &str = "exec \"$KEEP\" watch --json \"$@\" >\"$OUT\"";
 
@@ -21,9 +21,7 @@ fn on_a_narrow_terminal_the_question_wraps_and_is_answered() {
         "keep watch: .env changed (secrets, modified, {}). Keep it? [a]ccept / [r]eject; rejected in 29",
         sha(&content)
     );
-    watch.wait("the question in rows", |watch| {
-        crate::support::squeezed(&watch.screen()).contains(&crate::support::squeezed(&question)).then_some(())
-    });
+    watch.wait("the question in rows", |watch| squeezed(&watch.screen()).contains(&squeezed(&question)).then_some(()));
     watch.settle();
     watch.types(b"r");
     watch.shows(".env restored (rejected)");
@@ -36,9 +34,11 @@ fn a_resize_draws_the_question_again_and_it_can_be_answered() {
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
     lab.write(".env", b"A=1\n");
     watch.asks(".env", "secrets", "modified", &sha(b"A=1\n"));
+    let whole = squeezed(&format!(".env changed (secrets, modified, {}). Keep it?", sha(b"A=1\n")));
     for columns in [30, 9, 1, 120] {
+        let before = watch.text().len();
         watch.resize(columns, 12);
-        watch.says(".env");
+        watch.wait("the question again", |watch| squeezed(&watch.text()[before..]).contains(&whole).then_some(()));
     }
     watch.rejects(".env");
     watch.stop().came_to(3, &[".env rejected"]);
