@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::time::Instant;
 
 use rustix::process::Signal;
 
@@ -182,4 +183,29 @@ fn a_child_of_the_watchs_terminal_can_push_keys_only_as_root_or_where_the_system
     assert!(!pushed.success(), "an ordinary user pushed a key into another session's terminal");
     watch.rejects(".env");
     watch.stop().came_to(3, &[".env rejected"]);
+}
+
+#[test]
+fn a_burst_of_five_thousand_changes_is_drawn_a_few_times_a_second() {
+    let lab = Sandbox::new();
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    for number in 0..12 {
+        lab.write(format!("s{number}/.env"), b"A=0\n");
+    }
+    watch.shows_one_of(&["12 protected files changed", "waiting: "]);
+    watch.settle();
+    let (before, began) = (watch.raw().len(), Instant::now());
+    for number in 1..=4000 {
+        lab.write(format!("s{}/.env", number % 12), format!("A={number}\n").as_bytes());
+        if number % 4 == 0 {
+            lab.write(format!("p{number}/package-lock.json"), b"{}");
+        }
+    }
+    until("the entries", || lab.journal().matches("\"kept\"").count() == 1000);
+    watch.says("p4000/package-lock.json changed (lockfile, added");
+    let written = watch.raw().len() - before;
+    // A block of 12 rows and a question has less than 1500 bytes.
+    let draws = usize::try_from(began.elapsed().as_millis()).expect("not long") / 50 + 25;
+    assert!(written < 1000 * 150 + draws * 1500, "{written} bytes in {:?}", began.elapsed());
+    watch.stop();
 }
