@@ -30,6 +30,23 @@ fn on_a_narrow_terminal_the_question_wraps_and_is_answered() {
 }
 
 #[test]
+fn on_an_ordinary_terminal_no_word_is_torn_and_the_keys_have_a_row_of_their_own() {
+    for columns in [60, 80, 100] {
+        let lab = Sandbox::new();
+        let mut watch = Watch::start(&lab, JSON, &["--decision-timeout", "300"], columns, 24);
+        watch.shows("undecided changes are restored after 300 s");
+        lab.write("services/payments/.env", b"A=1\n");
+        let row = "  Keep it? [a]ccept / [r]eject; rejected in ";
+        watch.wait("the keys", |watch| watch.screen().lines().any(|line| line.starts_with(row)).then_some(()));
+        let screen = watch.screen();
+        for word in ["services/payments/.env", "secrets,", "added,", "sha256"] {
+            assert!(screen.contains(word), "{columns} columns: {word:?} is torn in\n{screen}");
+        }
+        watch.stop().came_to(3, &["services/payments/.env restored_at_exit"]);
+    }
+}
+
+#[test]
 fn a_resize_draws_the_question_again_and_it_can_be_answered() {
     let lab = Sandbox::new();
     let mut watch = lab.watch(&["--decision-timeout", "300"]);

@@ -223,6 +223,23 @@ fn a_long_list_is_cut_to_what_fits() {
 }
 
 #[test]
+fn a_list_whose_lines_wrap_is_cut_to_the_rows_it_takes() {
+    let list: Vec<String> =
+        (0..50).map(|n| format!("  services/number-{n}/.env (added, sha256 3467a14afa0c)")).collect();
+    for columns in [40, 60, 80] {
+        for rows in [12, 24] {
+            let mut shown = Shown::new(columns, rows);
+            shown.line("start");
+            shown.ask(Block { list: list.clone(), ..block("50 files") }, 10, Bell::Ring);
+            shown.tick(9);
+            let (read, last) = (shown.rows(), format!("and {} more", 50 - shown.text().matches("/number-").count()));
+            assert_eq!(read[0], "start", "{columns} columns: {read:?}");
+            assert!(read.iter().any(|row| row.ends_with(&last)), "{columns} columns, {last:?}: {read:?}");
+        }
+    }
+}
+
+#[test]
 fn a_resize_shows_the_whole_question_again() {
     for (columns, rows) in [(60, 20), (30, 5), (150, 50), (200, 10)] {
         let mut shown = Shown::new(100, 24);
