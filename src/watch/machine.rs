@@ -316,6 +316,12 @@ impl Machine {
         Some(Question::new(group, &self.pending, self.groups.len() - 1))
     }
 
+    /// Its id, its version, and how many others wait; without the work of listing its members.
+    pub fn asked(&self) -> Option<(u64, u64, usize)> {
+        let (_, group) = self.groups.first_key_value()?;
+        Some((group.id, group.version, self.groups.len() - 1))
+    }
+
     /// When [`Input::Tick`] is needed, if nothing else happens.
     pub fn wake_at(&self) -> Option<Moment> {
         let first = self.deadlines.first().map(|(deadline, _)| *deadline);
