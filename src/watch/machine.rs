@@ -14,6 +14,12 @@ use crate::rules::{Class, Mode};
 
 use super::question::{Group, Order, Question};
 
+mod effect;
+mod input;
+
+pub use effect::{Effect, Outcome, Refused, Seen};
+pub use input::{Answer, Input};
+
 /// Changes of one burst come within this time of the one before.
 pub const BURST_GAP: Duration = Duration::from_millis(50);
 /// A burst is at most this long.
@@ -28,45 +34,6 @@ pub const RETRIES: usize = 64;
 /// A restore that has failed this often is tried only at every so manieth [`Input::Retry`] from then on.
 pub const RETRY_SLOWLY: u32 = 8;
 
-/// What a decision came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
-    /// The person kept it.
-    Accepted,
-    /// The person refused it.
-    Rejected,
-    /// Nobody answered in time.
-    TimedOut,
-    /// The path was contested.
-    AutoRestored,
-    /// The watch ended before an answer.
-    RestoredAtExit,
-}
-
-impl Outcome {
-    /// The name in reports and the journal.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Accepted => "accepted",
-            Outcome::Rejected => "rejected",
-            Outcome::TimedOut => "timed_out",
-            Outcome::AutoRestored => "auto_restored",
-            Outcome::RestoredAtExit => "restored_at_exit",
-        }
-    }
-}
-
-/// What a person can answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// Keep all that is shown.
-    Accept,
-    /// Put back all that is shown.
-    Reject,
-    /// Ask about each one by itself.
-    Each,
-}
-
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
@@ -76,122 +43,10 @@ pub struct Settings {
     pub contest_limit: u32,
 }
 
-/// What happened.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// A protected path was compared with the baseline.
-    Looked {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// How it differs; `None` if it does not.
-        change: Option<Change>,
-        /// When the kernel's hint was read, or the look was made.
-        detected: Moment,
-    },
-    /// A key that counts. For an accept the caller has looked at every member again just before.
-    Answer {
-        /// What was answered.
-        answer: Answer,
-        /// [`Question::id`] of what was on screen.
-        question: u64,
-        /// [`Question::version`] of what was on screen.
-        version: u64,
-        /// Members that cannot be accepted now (content not read, not stored): they stay open.
-        held: BTreeSet<Place>,
-    },
-    /// A restore asked for by [`Effect::Restore`] was done and proven.
-    Restored(Place),
-    /// A restore failed; it is tried again at [`Input::Retry`].
-    NotRestored(Place),
-    /// Time to try failed restores again.
-    Retry,
-    /// Nothing but time passed.
-    Tick,
-    /// The watch ends.
-    Stop,
-}
-
-/// What is to be done, in this order.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Put the path back, then say [`Input::Restored`] or [`Input::NotRestored`].
-    Restore {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change that is refused, as last seen.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-        /// Why it is refused.
-        outcome: Outcome,
-        /// How many tries failed before this one.
-        failures: u32,
-    },
-    /// The change was accepted: the baseline moves to it.
-    Accept {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-    },
-    /// A report-mode change: name it, list it, and move the baseline to it.
-    Keep {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-    },
-    /// The path is contested from now on.
-    Contest {
-        /// The path.
-        place: Place,
-    },
-    /// A change that was seen is gone without a decision.
-    Transient {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change as last seen.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-    },
-    /// A restore that had failed is no longer needed: the path is as it should be.
-    Settled {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change that was refused.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-        /// Why it was refused.
-        outcome: Outcome,
-        /// How many tries failed.
-        failures: u32,
-    },
-}
-
 /// A change that waits for an answer.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
-    pub(super) class: Class,
-    pub(super) change: Change,
-    pub(super) detected: Moment,
+    pub(super) seen: Seen,
     pub(super) deadline: Moment,
     /// Its question, and its seat there.
     pub(super) order: Order,
@@ -202,22 +57,11 @@ pub(super) struct Pending {
     pub(super) changed: u64,
 }
 
-/// A refused change on its way back.
-#[derive(Debug, Clone)]
-struct Refused {
-    class: Class,
-    change: Change,
-    detected: Moment,
-    outcome: Outcome,
-    failures: u32,
-}
-
 /// A report-mode change that is not named yet.
 #[derive(Debug, Clone)]
 struct Reported {
-    class: Class,
-    change: Change,
-    first: Moment,
+    seen: Seen,
+    /// When its change became what it is.
     last: Moment,
 }
 
@@ -228,21 +72,6 @@ struct History {
     contested: bool,
     /// Deadline of a question that was withdrawn, while it has not passed.
     deadline: Option<Moment>,
-}
-
-/// A refused change that could not be put back so far.
-#[derive(Debug, Clone, Copy)]
-pub struct Unrestored<'m> {
-    /// The path.
-    pub place: &'m Place,
-    /// Its rule and mode.
-    pub class: Class,
-    /// The change, as last seen.
-    pub change: &'m Change,
-    /// When it was first seen.
-    pub detected: Moment,
-    /// How many tries failed.
-    pub failures: u32,
 }
 
 /// The state of all decisions.
@@ -328,21 +157,16 @@ impl Machine {
     }
 
     /// The refused changes that could not be put back so far.
-    pub fn unrestored(&self) -> impl Iterator<Item = Unrestored<'_>> {
-        self.refused.iter().filter(|(_, refused)| refused.failures > 0).map(|(place, refused)| Unrestored {
-            place,
-            class: refused.class,
-            change: &refused.change,
-            detected: refused.detected,
-            failures: refused.failures,
-        })
+    pub fn unrestored(&self) -> impl Iterator<Item = &Refused> {
+        self.refused.values().filter(|refused| refused.failures > 0)
     }
 
     /// The change of a path that is not settled, as last seen.
     pub fn last_seen(&self, place: &Place) -> Option<&Change> {
-        let pending = self.pending.get(place).map(|pending| &pending.change);
-        let refused = || self.refused.get(place).map(|refused| &refused.change);
-        pending.or_else(refused).or_else(|| self.reported.get(place).map(|reported| &reported.change))
+        let pending = self.pending.get(place).map(|pending| &pending.seen);
+        let refused = || self.refused.get(place).map(|refused| &refused.seen);
+        let reported = || self.reported.get(place).map(|reported| &reported.seen);
+        pending.or_else(refused).or_else(reported).map(|seen| &seen.change)
     }
 
     /// Whether the path waits for an answer or for its restore.
@@ -387,37 +211,34 @@ impl Machine {
     ) {
         let Some(change) = change else { return self.vanished(&place, effects) };
         if let Some(refused) = self.refused.get_mut(&place) {
-            refused.change = change;
+            refused.seen.change = change;
             return;
         }
         if class.mode == Mode::Report {
-            let reported = self.reported.entry(place).or_insert(Reported {
-                class,
-                change: change.clone(),
-                first: detected,
+            let reported = self.reported.entry(place.clone()).or_insert_with(|| Reported {
+                seen: Seen { place, class, change: change.clone(), detected },
                 last: detected,
             });
-            if reported.change != change {
+            if reported.seen.change != change {
                 reported.last = now;
-                reported.change = change;
+                reported.seen.change = change;
             }
             return;
         }
         self.count_a_dodge(&place, now, effects);
         if self.histories.get(&place).is_some_and(|history| history.contested) {
-            let refused = Refused { class, change, detected, outcome: Outcome::AutoRestored, failures: 0 };
-            effects.push(refused.restore(&place));
-            self.refused.insert(place, refused);
+            self.send_back(Seen { place, class, change, detected }, Outcome::AutoRestored, effects);
             return;
         }
         if let Some(pending) = self.pending.get_mut(&place) {
-            if pending.change.kind != change.kind || !pending.change.after.same(&change.after) {
+            let shown = &pending.seen.change;
+            if shown.kind != change.kind || !shown.after.same(&change.after) {
                 let group = self.groups.get_mut(&pending.order).expect("what is pending is in a question");
                 group.version += 1;
                 pending.changed = group.version;
             }
             // The stamps move along even where nothing that is shown differs.
-            pending.change = change;
+            pending.seen.change = change;
             return;
         }
         let sticky = self.histories.get(&place).and_then(|history| history.deadline).filter(|&deadline| deadline > now);
@@ -427,8 +248,8 @@ impl Machine {
         group.last = group.last.max(detected);
         let (seat, version) = group.admit(place.clone());
         self.deadlines.insert((deadline, place.clone()));
-        let pending = Pending { class, change, detected, deadline, order, seat, joined: version, changed: version };
-        self.pending.insert(place, pending);
+        let seen = Seen { place: place.clone(), class, change, detected };
+        self.pending.insert(place, Pending { seen, deadline, order, seat, joined: version, changed: version });
         // The look may have come so late that the time is over already.
         self.expire(now, effects);
     }
@@ -449,17 +270,15 @@ impl Machine {
     }
 
     fn vanished(&mut self, place: &Place, effects: &mut Vec<Effect>) {
-        if let Some(Pending { class, change, detected, deadline, .. }) = self.take_pending(place) {
+        if let Some(Pending { seen, deadline, .. }) = self.take_pending(place) {
             self.histories.entry(place.clone()).or_default().deadline = Some(deadline);
-            effects.push(Effect::Transient { place: place.clone(), class, change, detected });
+            effects.push(Effect::Transient(seen));
         }
-        if let Some(Reported { class, change, first, .. }) = self.reported.remove(place) {
-            effects.push(Effect::Transient { place: place.clone(), class, change, detected: first });
+        if let Some(Reported { seen, .. }) = self.reported.remove(place) {
+            effects.push(Effect::Transient(seen));
         }
         if self.refused.get(place).is_some_and(|refused| refused.failures > 0) {
-            let Refused { class, change, detected, outcome, failures } =
-                self.refused.remove(place).expect("just looked up");
-            effects.push(Effect::Settled { place: place.clone(), class, change, detected, outcome, failures });
+            effects.push(Effect::Settled(self.refused.remove(place).expect("just looked up")));
         }
     }
 
@@ -486,13 +305,12 @@ impl Machine {
             Answer::Accept => {
                 for place in shown {
                     if self.pending[&place].changed <= version && !held.contains(&place) {
-                        let Pending { class, change, detected, .. } =
-                            self.take_pending(&place).expect("it is a member");
+                        let Pending { seen, .. } = self.take_pending(&place).expect("it is a member");
                         // The deadline of an earlier, withdrawn question ends with the decision.
                         if let Some(history) = self.histories.get_mut(&place) {
                             history.deadline = None;
                         }
-                        effects.push(Effect::Accept { place, class, change, detected });
+                        effects.push(Effect::Accept(seen));
                     }
                 }
             }
@@ -506,7 +324,7 @@ impl Machine {
         let Some(group) = self.groups.remove(&order) else { return };
         for (number, place) in (1..).zip(group.members.into_values()) {
             let pending = self.pending.get_mut(&place).expect("it is a member");
-            let mut single = Group::new(self.next_group, group.rule, pending.detected);
+            let mut single = Group::new(self.next_group, group.rule, pending.seen.detected);
             self.next_group += 1;
             single.open = false;
             (pending.seat, pending.joined) = single.admit(place);
@@ -517,13 +335,17 @@ impl Machine {
     }
 
     fn refuse(&mut self, place: &Place, outcome: Outcome, effects: &mut Vec<Effect>) {
-        let Some(Pending { class, change, detected, .. }) = self.take_pending(place) else { return };
-        let refused = Refused { class, change, detected, outcome, failures: 0 };
-        effects.push(refused.restore(place));
-        self.refused.insert(place.clone(), refused);
+        let Some(Pending { seen, .. }) = self.take_pending(place) else { return };
+        self.send_back(seen, outcome, effects);
         if matches!(outcome, Outcome::Rejected | Outcome::TimedOut) {
             self.count_refusal(place, effects);
         }
+    }
+
+    fn send_back(&mut self, seen: Seen, outcome: Outcome, effects: &mut Vec<Effect>) {
+        let refused = Refused { seen, outcome, failures: 0 };
+        effects.push(Effect::Restore(refused.clone()));
+        self.refused.insert(refused.seen.place.clone(), refused);
     }
 
     /// One refusal more for the path; enough of them make it contested.
@@ -535,7 +357,7 @@ impl Machine {
         history.deadline = None;
         if limit > 0 && history.refusals >= limit && !history.contested {
             history.contested = true;
-            effects.push(Effect::Contest { place: place.clone() });
+            effects.push(Effect::Contest(place.clone()));
         }
     }
 
@@ -563,8 +385,8 @@ impl Machine {
     }
 
     fn name_reported(&mut self, place: &Place, effects: &mut Vec<Effect>) {
-        if let Some(Reported { class, change, first, .. }) = self.reported.remove(place) {
-            effects.push(Effect::Keep { place: place.clone(), class, change, detected: first });
+        if let Some(Reported { seen, .. }) = self.reported.remove(place) {
+            effects.push(Effect::Keep(seen));
         }
     }
 
@@ -573,9 +395,9 @@ impl Machine {
         self.retries = self.retries.wrapping_add(1);
         let slow = self.retries.is_multiple_of(RETRY_SLOWLY);
         let due = |refused: &Refused| refused.failures > 0 && (slow || refused.failures < RETRY_SLOWLY);
-        let mut failed: Vec<_> = self.refused.iter().filter(|(_, refused)| due(refused)).collect();
-        failed.sort_by_key(|(_, refused)| refused.failures);
-        effects.extend(failed.into_iter().take(RETRIES).map(|(place, refused)| refused.restore(place)));
+        let mut failed: Vec<_> = self.refused.values().filter(|refused| due(refused)).collect();
+        failed.sort_by_key(|refused| refused.failures);
+        effects.extend(failed.into_iter().take(RETRIES).cloned().map(Effect::Restore));
     }
 
     fn stop(&mut self, effects: &mut Vec<Effect>) {
@@ -585,26 +407,12 @@ impl Machine {
         for place in self.reported.keys().cloned().collect::<Vec<_>>() {
             self.name_reported(&place, effects);
         }
-        let failed = self.refused.iter().filter(|(_, refused)| refused.failures > 0);
-        effects.extend(failed.map(|(place, refused)| refused.restore(place)));
-    }
-}
-
-impl Refused {
-    fn restore(&self, place: &Place) -> Effect {
-        Effect::Restore {
-            place: place.clone(),
-            class: self.class,
-            change: self.change.clone(),
-            detected: self.detected,
-            outcome: self.outcome,
-            failures: self.failures,
-        }
+        effects.extend(self.unrestored().cloned().map(Effect::Restore));
     }
 }
 
 impl Reported {
     fn due(&self) -> Moment {
-        (self.last + REPORT_QUIET).min(self.first + REPORT_LATEST)
+        (self.last + REPORT_QUIET).min(self.seen.detected + REPORT_LATEST)
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use platform::{Moment, Place, RelPath};
 use proptest::prelude::*;
 
-use super::machine::{Answer, Effect, Input, Machine, Outcome, Settings};
+use super::machine::{Answer, Effect, Input, Machine, Outcome, Refused, Seen, Settings};
 use crate::baseline::{Change, ChangeKind, Content, Snapshot};
 use crate::digest::Digest;
 use crate::rules::{Class, Mode, Rule};
@@ -72,8 +72,8 @@ fn outcomes(effects: &[Effect]) -> Vec<(String, Outcome)> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Restore { place, outcome, .. } => Some((name(place), *outcome)),
-            Effect::Accept { place, .. } => Some((name(place), Outcome::Accepted)),
+            Effect::Restore(refused) => Some((name(&refused.seen.place), refused.outcome)),
+            Effect::Accept(seen) => Some((name(&seen.place), Outcome::Accepted)),
             _ => None,
         })
         .collect()
@@ -94,7 +94,7 @@ fn a_revert_and_rewrite_keeps_the_first_deadline() {
     let mut run = Run::new(3);
     run.write(".env", "one", 0);
     let gone = run.looked(".env", SECRET, None, 10_000);
-    assert!(matches!(&gone[..], [Effect::Transient { .. }]), "{gone:?}");
+    assert!(matches!(&gone[..], [Effect::Transient(_)]), "{gone:?}");
     assert!(run.0.question().is_none());
     run.write(".env", "two", 15_000);
     assert_eq!(run.0.question().expect("asked again").deadline, at(20_000));
@@ -116,7 +116,7 @@ fn undoing_a_change_just_before_each_deadline_ends_in_a_contested_path() {
     let mut contested_at = None;
     for round in 0..6 {
         let effects = run.write(".env", &round.to_string(), now);
-        if effects.iter().any(|effect| matches!(effect, Effect::Contest { .. })) {
+        if effects.iter().any(|effect| matches!(effect, Effect::Contest(_))) {
             contested_at = Some(round);
             assert_eq!(outcomes(&effects), [(".env".into(), Outcome::AutoRestored)]);
             break;
@@ -249,7 +249,7 @@ fn the_third_refusal_makes_a_path_contested() {
         let start = round * 1_000;
         run.write(".env", "x", start);
         let effects = run.answer(Answer::Reject, start + 500);
-        assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Contest { .. })), round == 2);
+        assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Contest(_))), round == 2);
         run.restored(".env");
     }
     assert_eq!(run.0.contested().count(), 1);
@@ -277,10 +277,13 @@ fn a_failed_restore_is_tried_again_without_a_question() {
     assert_eq!(run.write(".env", "y", 600), []);
     assert!(run.0.question().is_none());
     let again = run.0.step(Input::Retry, at(1_500));
-    assert!(matches!(&again[..], [Effect::Restore { failures: 1, outcome: Outcome::Rejected, .. }]), "{again:?}");
+    assert!(
+        matches!(&again[..], [Effect::Restore(Refused { failures: 1, outcome: Outcome::Rejected, .. })]),
+        "{again:?}"
+    );
     assert_eq!(run.0.step(Input::NotRestored(place(".env")), at(1_501)), []);
     let settled = run.looked(".env", SECRET, None, 2_000);
-    assert!(matches!(&settled[..], [Effect::Settled { failures: 2, .. }]), "{settled:?}");
+    assert!(matches!(&settled[..], [Effect::Settled(Refused { failures: 2, .. })]), "{settled:?}");
     assert_eq!(run.0.step(Input::Retry, at(2_500)), []);
 }
 
@@ -302,7 +305,7 @@ fn report_mode_is_named_once_the_path_is_quiet() {
     }
     assert!(run.0.question().is_none());
     assert_eq!(run.tick(649), []);
-    assert!(matches!(&run.tick(650)[..], [Effect::Keep { .. }]));
+    assert!(matches!(&run.tick(650)[..], [Effect::Keep(_)]));
     assert_eq!(run.0.wake_at(), None);
 }
 
@@ -325,7 +328,7 @@ fn a_stop_refuses_all_that_is_pending_and_names_what_is_reported() {
     let effects = run.0.step(Input::Stop, at(30));
     assert_eq!(outcomes(&effects).len(), 2);
     assert!(outcomes(&effects).iter().all(|(_, outcome)| *outcome == Outcome::RestoredAtExit));
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Keep { .. })));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Keep(_))));
 }
 
 #[derive(Debug, Clone)]
@@ -372,7 +375,7 @@ proptest! {
                     let answer = [Answer::Accept, Answer::Reject, Answer::Each][usize::from(key)];
                     effects = if shown.is_some() { run.answer(answer, now) } else { Vec::new() };
                     for effect in &effects {
-                        if let Effect::Accept { change, .. } = effect {
+                        if let Effect::Accept(Seen { change, .. }) = effect {
                             prop_assert!(shown.as_ref().expect("a question").contains(&change.after.digest()));
                         }
                     }
@@ -383,7 +386,7 @@ proptest! {
                 }
             }
             for effect in effects {
-                if let Effect::Restore { place, .. } | Effect::Accept { place, .. } = &effect {
+                if let Effect::Restore(Refused { seen: Seen { place, .. }, .. }) | Effect::Accept(Seen { place, .. }) = &effect {
                     let index = usize::from(place.path.as_bytes()[0] - b'0');
                     let since = first[index].take().expect("decided what was seen");
                     prop_assert!(now.saturating_sub(since) <= 20_000 + 8_000, "decided {} ms after", now - since);
@@ -422,7 +425,7 @@ fn a_storm_of_failing_restores_is_tried_in_turns_and_ever_more_slowly() {
         let effects = run.0.step(Input::Retry, at(21_000 + round));
         rounds.push(effects.len());
         for effect in effects {
-            let Effect::Restore { place, .. } = effect else { panic!("{effect:?}") };
+            let Effect::Restore(Refused { seen: Seen { place, .. }, .. }) = effect else { panic!("{effect:?}") };
             *tries.entry(place.clone()).or_default() += 1;
             assert_eq!(run.0.step(Input::NotRestored(place), at(21_000 + round)), []);
         }
