@@ -93,13 +93,13 @@ impl Session {
             Err(error) => return self.not_accepted(place, &shown, &causes(&error)),
         };
         self.note_parents(place);
-        self.tally.note(Event::Accepted {
+        let entry = Event::Accepted {
             path: self.parts.roots.stored(place),
             rule: class.rule,
             kind: change.kind,
             snapshot: Record::of(&change.after),
-        });
-        if let Err(reason) = self.commit() {
+        };
+        if let Err(reason) = self.commit_with(Some(entry)) {
             // What is not durable is not accepted: a crash would undo it without a word.
             match before {
                 Some(row) => {
@@ -115,12 +115,14 @@ impl Session {
         if change.after.is_absent() {
             self.baseline.remove(place);
         }
+        self.step(Input::Accepted(place.clone()));
         self.decided(&seen, Outcome::Accepted.name(), None, None);
         self.say(&lines::decided(&shown, Outcome::Accepted));
     }
 
     fn not_accepted(&mut self, place: &Place, shown: &str, reason: &str) {
         self.say(&format!("keep watch: {shown} NOT accepted: {reason}"));
+        self.step(Input::NotAccepted(place.clone()));
         let now = self.now();
         self.to_look.insert(place.clone(), now);
     }
@@ -283,17 +285,24 @@ impl Session {
         });
     }
 
-    /// Makes the waiting entries durable.
+    /// Makes the waiting entries durable. Those that could not be written wait on.
     pub(super) fn commit(&mut self) -> Result<(), String> {
+        self.commit_with(None)
+    }
+
+    /// Makes the waiting entries durable, and this one with them: it is in the journal then, or nowhere.
+    fn commit_with(&mut self, last: Option<Event>) -> Result<(), String> {
         let notes = self.tally.take_notes();
-        if notes.is_empty() {
+        if notes.is_empty() && last.is_none() {
             return Ok(());
         }
         let at = rfc3339(self.parts.clock.wall());
         let journal = &mut self.parts.journal;
-        let appended = notes.iter().try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
+        let mut events = notes.iter().chain(&last);
+        let appended = events.try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
         appended.map_err(|error| {
             journal.discard();
+            self.tally.give_back(notes);
             causes(&error)
         })
     }

@@ -84,6 +84,8 @@ pub struct Machine {
     /// The questions, oldest first.
     groups: BTreeMap<Order, Group>,
     next_group: u64,
+    /// Accepted changes whose accept is being carried out, as they were pending.
+    accepting: BTreeMap<Place, Pending>,
     refused: BTreeMap<Place, Refused>,
     reported: BTreeMap<Place, Reported>,
     histories: BTreeMap<Place, History>,
@@ -100,6 +102,7 @@ impl Machine {
             deadlines: BTreeSet::new(),
             groups: BTreeMap::new(),
             next_group: 1,
+            accepting: BTreeMap::new(),
             refused: BTreeMap::new(),
             reported: BTreeMap::new(),
             histories: BTreeMap::new(),
@@ -119,6 +122,12 @@ impl Machine {
             Input::Answer { answer, question, version, held } => {
                 self.answered(answer, question, version, &held, &mut effects);
             }
+            Input::Accepted(place) => self.accepted(&place),
+            Input::NotAccepted(place) => {
+                self.ask_again(place);
+                // The try may have outlasted the deadline.
+                self.expire(now, &mut effects);
+            }
             Input::Restored(place) => {
                 self.refused.remove(&place);
             }
@@ -132,11 +141,6 @@ impl Machine {
             Input::Stop => self.stop(&mut effects),
         }
         effects
-    }
-
-    /// Puts back a place whose decision could not be carried out, so that the next look at it asks again.
-    pub fn forget(&mut self, place: &Place) {
-        self.refused.remove(place);
     }
 
     /// The question to show: the oldest.
@@ -212,6 +216,10 @@ impl Machine {
         let Some(change) = change else { return self.vanished(&place, effects) };
         if let Some(refused) = self.refused.get_mut(&place) {
             refused.seen.change = change;
+            return;
+        }
+        if let Some(accepting) = self.accepting.get_mut(&place) {
+            accepting.seen.change = change;
             return;
         }
         if class.mode == Mode::Report {
@@ -305,18 +313,37 @@ impl Machine {
             Answer::Accept => {
                 for place in shown {
                     if self.pending[&place].changed <= version && !held.contains(&place) {
-                        let Pending { seen, .. } = self.take_pending(&place).expect("it is a member");
-                        // The deadline of an earlier, withdrawn question ends with the decision.
-                        if let Some(history) = self.histories.get_mut(&place) {
-                            history.deadline = None;
-                        }
-                        effects.push(Effect::Accept(seen));
+                        let pending = self.take_pending(&place).expect("it is a member");
+                        effects.push(Effect::Accept(pending.seen.clone()));
+                        self.accepting.insert(place, pending);
                     }
                 }
             }
             Answer::Each if group.members.len() > 1 => self.take_apart(order),
             Answer::Each => {}
         }
+    }
+
+    fn accepted(&mut self, place: &Place) {
+        self.accepting.remove(place);
+        // The deadline of an earlier, withdrawn question ends with the decision.
+        if let Some(history) = self.histories.get_mut(place) {
+            history.deadline = None;
+        }
+    }
+
+    /// Puts an accepted change back where it was in the queue, with the deadline it had.
+    fn ask_again(&mut self, place: Place) {
+        let Some(mut pending) = self.accepting.remove(&place) else { return };
+        let Seen { class, detected, .. } = pending.seen;
+        let group = self.groups.entry(pending.order).or_insert_with(|| {
+            self.next_group += 1;
+            Group::new(self.next_group - 1, class.rule, detected)
+        });
+        (pending.seat, pending.joined) = group.admit(place.clone());
+        pending.changed = pending.joined;
+        self.deadlines.insert((pending.deadline, place.clone()));
+        self.pending.insert(place, pending);
     }
 
     /// Makes a question of every member, in its place in the queue.

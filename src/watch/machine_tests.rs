@@ -163,6 +163,42 @@ fn accept_counts_only_for_what_was_on_screen() {
 }
 
 #[test]
+fn an_accept_that_fails_leaves_the_change_its_place_and_its_first_deadline() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.looked("ci.yml", CI, Some(change("two")), 2_000);
+    assert_eq!(outcomes(&run.answer(Answer::Accept, 15_000)), [(".env".into(), Outcome::Accepted)]);
+    assert_eq!(run.0.step(Input::NotAccepted(place(".env")), at(15_100)), []);
+    // What the caller sees when it looks again is the same change, and no new one.
+    assert_eq!(run.write(".env", "one", 15_200), []);
+    assert_eq!(run.shown(), [".env"]);
+    assert_eq!(run.0.question().expect("asked again").deadline, at(20_000));
+    assert_eq!(outcomes(&run.tick(20_000)), [(".env".into(), Outcome::TimedOut)]);
+}
+
+#[test]
+fn an_accept_that_fails_after_the_deadline_is_a_timeout() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.answer(Answer::Accept, 19_900);
+    let effects = run.0.step(Input::NotAccepted(place(".env")), at(20_100));
+    assert_eq!(outcomes(&effects), [(".env".into(), Outcome::TimedOut)]);
+}
+
+#[test]
+fn an_accept_that_succeeds_ends_the_deadline_of_the_path() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.looked(".env", SECRET, None, 1_000);
+    run.write(".env", "two", 2_000);
+    run.answer(Answer::Accept, 5_000);
+    assert_eq!(run.0.step(Input::Accepted(place(".env")), at(5_100)), []);
+    assert_eq!((run.0.is_open(&place(".env")), run.0.wake_at()), (false, None));
+    run.write(".env", "three", 6_000);
+    assert_eq!(run.0.question().expect("asked").deadline, at(26_000));
+}
+
+#[test]
 fn accept_is_bound_to_the_bits() {
     let mut run = Run::new(3);
     run.write(".env", "one", 0);
@@ -336,6 +372,8 @@ enum Act {
     Write(u8, u8),
     Revert(u8),
     Key(u8),
+    /// What is accepted from here on cannot be written down, or can again.
+    Full(bool),
     Wait(u16),
 }
 
@@ -344,6 +382,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         (0..3u8, any::<u8>()).prop_map(|(path, content)| Act::Write(path, content)),
         (0..3u8).prop_map(Act::Revert),
         (0..3u8).prop_map(Act::Key),
+        any::<bool>().prop_map(Act::Full),
         (1..8_000u16).prop_map(Act::Wait),
     ];
     proptest::collection::vec(act, 1..60)
@@ -358,6 +397,7 @@ proptest! {
         let mut now = 0u64;
         let mut first: [Option<u64>; 3] = [None; 3];
         let mut on_disk: [Option<u8>; 3] = [None; 3];
+        let mut is_full = false;
         let mut effects;
         for act in acts {
             match act {
@@ -380,13 +420,25 @@ proptest! {
                         }
                     }
                 }
+                Act::Full(full) => {
+                    is_full = full;
+                    effects = Vec::new();
+                }
                 Act::Wait(millis) => {
                     now += u64::from(millis);
                     effects = run.tick(now);
                 }
             }
             for effect in effects {
-                if let Effect::Restore(Refused { seen: Seen { place, .. }, .. }) | Effect::Accept(Seen { place, .. }) = &effect {
+                if let Effect::Accept(Seen { place, .. }) = &effect {
+                    let input = if is_full { Input::NotAccepted } else { Input::Accepted };
+                    prop_assert_eq!(run.0.step(input(place.clone()), at(now)), []);
+                    if is_full {
+                        continue;
+                    }
+                }
+                if let Effect::Restore(Refused { seen, .. }) | Effect::Accept(seen) = &effect {
+                    let place = &seen.place;
                     let index = usize::from(place.path.as_bytes()[0] - b'0');
                     let since = first[index].take().expect("decided what was seen");
                     prop_assert!(now.saturating_sub(since) <= 20_000 + 8_000, "decided {} ms after", now - since);

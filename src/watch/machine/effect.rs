@@ -63,7 +63,8 @@ pub enum Effect {
     /// Put the path back, then say [`Input::Restored`](super::Input::Restored) or
     /// [`Input::NotRestored`](super::Input::NotRestored).
     Restore(Refused),
-    /// The change was accepted: the baseline moves to it.
+    /// The change was accepted: move the baseline to it, then say [`Input::Accepted`](super::Input::Accepted) or
+    /// [`Input::NotAccepted`](super::Input::NotAccepted) before anything else about the path.
     Accept(Seen),
     /// A report-mode change: name it, list it, and move the baseline to it.
     Keep(Seen),

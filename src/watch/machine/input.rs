@@ -43,6 +43,10 @@ pub enum Input {
         /// Members that cannot be accepted now (content not read, not stored): they stay open.
         held: BTreeSet<Place>,
     },
+    /// An accept asked for by [`Effect::Accept`](super::Effect::Accept) is durable and the baseline has moved.
+    Accepted(Place),
+    /// An accept could not be carried out: the change is pending again, under the deadline it had.
+    NotAccepted(Place),
     /// A restore asked for by [`Effect::Restore`](super::Effect::Restore) was done and proven.
     Restored(Place),
     /// A restore failed; it is tried again at [`Input::Retry`].
