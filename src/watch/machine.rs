@@ -70,8 +70,10 @@ struct Reported {
 struct History {
     refusals: u32,
     contested: bool,
-    /// Deadline of a question that was withdrawn, while it has not passed.
+    /// Deadline of a question that was withdrawn.
     deadline: Option<Moment>,
+    /// Deadline of a change that was gone before it was asked about.
+    unasked: Option<Moment>,
 }
 
 /// The state of all decisions.
@@ -119,6 +121,7 @@ impl Machine {
             Input::Looked { place, class, change, detected } => {
                 self.looked(place, class, change, detected.min(now), now, &mut effects);
             }
+            Input::Passed(seen) => self.passed(seen, now, &mut effects),
             Input::Answer { answer, question, version, held } => {
                 self.answered(answer, question, version, &held, &mut effects);
             }
@@ -249,8 +252,9 @@ impl Machine {
             pending.seen.change = change;
             return;
         }
-        let sticky = self.histories.get(&place).and_then(|history| history.deadline).filter(|&deadline| deadline > now);
-        let deadline = sticky.unwrap_or(detected + self.settings.decision_timeout);
+        let history = self.histories.get(&place).copied().unwrap_or_default();
+        let sticky = [history.deadline, history.unasked].into_iter().flatten().filter(|deadline| *deadline > now);
+        let deadline = sticky.min().unwrap_or(detected + self.settings.decision_timeout);
         let order = self.order_for(class, detected);
         let group = self.groups.get_mut(&order).expect("just found or made");
         group.last = group.last.max(detected);
@@ -290,6 +294,16 @@ impl Machine {
         }
     }
 
+    /// Nobody was asked, so that nobody was dodged; but what comes next has no more time than this had.
+    fn passed(&mut self, seen: Seen, now: Moment, effects: &mut Vec<Effect>) {
+        if seen.class.mode == Mode::Restore {
+            let history = self.histories.entry(seen.place.clone()).or_default();
+            history.unasked = history.unasked.filter(|deadline| *deadline > now);
+            history.unasked.get_or_insert(seen.detected + self.settings.decision_timeout);
+        }
+        effects.push(Effect::Transient(seen));
+    }
+
     fn answered(
         &mut self,
         answer: Answer,
@@ -326,9 +340,8 @@ impl Machine {
 
     fn accepted(&mut self, place: &Place) {
         self.accepting.remove(place);
-        // The deadline of an earlier, withdrawn question ends with the decision.
         if let Some(history) = self.histories.get_mut(place) {
-            history.deadline = None;
+            history.end_deadlines();
         }
     }
 
@@ -380,8 +393,7 @@ impl Machine {
         let limit = self.settings.contest_limit;
         let history = self.histories.entry(place.clone()).or_default();
         history.refusals += 1;
-        // The deadline of an earlier, withdrawn question ends with the decision.
-        history.deadline = None;
+        history.end_deadlines();
         if limit > 0 && history.refusals >= limit && !history.contested {
             history.contested = true;
             effects.push(Effect::Contest(place.clone()));
@@ -435,6 +447,13 @@ impl Machine {
             self.name_reported(&place, effects);
         }
         effects.extend(self.unrestored().cloned().map(Effect::Restore));
+    }
+}
+
+impl History {
+    /// The deadlines of earlier, withdrawn questions end with a decision.
+    fn end_deadlines(&mut self) {
+        (self.deadline, self.unasked) = (None, None);
     }
 }
 

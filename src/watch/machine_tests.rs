@@ -127,6 +127,34 @@ fn undoing_a_change_just_before_each_deadline_ends_in_a_contested_path() {
     assert_eq!(contested_at, Some(3));
 }
 
+fn passed(run: &mut Run, detected: u64, millis: u64) -> Vec<Effect> {
+    let seen = Seen { place: place(".env"), class: SECRET, change: change(""), detected: at(detected) };
+    run.0.step(Input::Passed(seen), at(millis))
+}
+
+#[test]
+fn a_change_gone_before_it_was_asked_about_is_told_and_gives_the_next_one_no_more_time() {
+    let mut run = Run::new(3);
+    let gone = passed(&mut run, 0, 10);
+    assert!(matches!(&gone[..], [Effect::Transient(seen)] if seen.detected == at(0)), "{gone:?}");
+    assert!(run.0.question().is_none());
+    passed(&mut run, 5_000, 5_010);
+    run.write(".env", "two", 7_000);
+    assert_eq!(run.0.question().expect("asked").deadline, at(20_000));
+    assert_eq!(outcomes(&run.answer(Answer::Accept, 8_000)), [(".env".into(), Outcome::Accepted)]);
+    assert_eq!(run.0.step(Input::Accepted(place(".env")), at(8_001)), []);
+    run.write(".env", "three", 9_000);
+    assert_eq!(run.0.question().expect("asked").deadline, at(29_000));
+}
+
+#[test]
+fn a_change_that_nobody_was_asked_about_dodges_nothing() {
+    let mut run = Run::new(1);
+    passed(&mut run, 0, 10);
+    assert_eq!(run.write(".env", "two", 25_000), []);
+    assert_eq!(run.0.question().expect("asked").deadline, at(45_000));
+}
+
 #[test]
 fn a_change_undone_long_ago_counts_for_nothing() {
     let mut run = Run::new(1);

@@ -26,6 +26,7 @@ use crate::store::{Objects, Quarantine};
 
 use super::console::Console;
 use super::expected::Expected;
+use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::report::ReportPath;
 use super::sweep::Sweep;
@@ -133,8 +134,8 @@ pub struct Session {
     pub(super) deferred: BTreeMap<Place, Moment>,
     /// Paths to look at, and when their hint was read.
     pub(super) to_look: BTreeMap<Place, Moment>,
-    /// Paths that look half-way through being replaced: when to look again, and when the first hint was read.
-    pub(super) settling: BTreeMap<Place, (Moment, Moment)>,
+    /// Paths that look half-way through being replaced.
+    pub(super) settling: BTreeMap<Place, Settling>,
     /// When which path was last given time to settle.
     pub(super) settled: BTreeMap<Place, Moment>,
     /// Directories that were not there at the start.
@@ -236,7 +237,7 @@ impl Session {
     /// Sleeps until there is something to do, and takes what has come.
     fn wait(&mut self) {
         let now = self.now();
-        let settled = self.settling.values().map(|(due, _)| *due).min();
+        let settled = self.settling.values().map(|settling| settling.due).min();
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled];
         let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
         let received = self.parts.messages.recv_timeout(wake.since(now));

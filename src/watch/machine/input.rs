@@ -7,6 +7,8 @@ use platform::{Moment, Place};
 use crate::baseline::Change;
 use crate::rules::Class;
 
+use super::Seen;
+
 /// What a person can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
@@ -32,6 +34,8 @@ pub enum Input {
         /// When the kernel's hint was read, or the look was made.
         detected: Moment,
     },
+    /// A path that is as accepted was found to differ a moment ago, too shortly to be asked about.
+    Passed(Seen),
     /// A key that counts. For an accept the caller has looked at every member again just before.
     Answer {
         /// What was answered.
