@@ -71,6 +71,8 @@ impl Session {
                 wanted.insert(Digest::of(&serialize_attributes(&row.snapshot.xattrs)));
             }
         }
+        let directories = self.baseline.directories().filter(|(_, directory)| !directory.xattrs.is_empty());
+        wanted.extend(directories.map(|(_, directory)| Digest::of(&serialize_attributes(&directory.xattrs))));
         // What cannot be removed is a little space, no fault of the watch.
         let _removed_or_not = self.parts.objects.retain(&wanted);
     }
