@@ -5,6 +5,7 @@ mod asking;
 pub mod console;
 mod ending;
 pub mod expected;
+pub mod inbox;
 pub mod lines;
 mod looking;
 pub mod machine;

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
 use platform::event::Subscription;
@@ -26,22 +25,12 @@ use crate::store::{Objects, Quarantine};
 
 use super::console::Console;
 use super::expected::Expected;
+use super::inbox::{Inbox, Message};
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
-
-/// What reaches the core thread.
-#[derive(Debug)]
-pub enum Message {
-    /// A backend says: look here.
-    Hint(Hint),
-    /// Bytes from the terminal, or its end.
-    Input(InputEvent),
-    /// A signal.
-    Signal(Signal),
-}
 
 /// Starts polling as a second backend, where the first cannot cover something.
 pub type StartPolling = Box<dyn FnMut() -> Option<Box<dyn Subscription>>>;
@@ -67,7 +56,7 @@ pub struct Parts {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Hints, input and signals.
-    pub messages: Receiver<Message>,
+    pub messages: Inbox,
     /// The running backend.
     pub backend: Box<dyn Subscription>,
     /// The lock of the root.
@@ -150,14 +139,19 @@ pub struct Session {
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
     pub(super) polling: Option<Box<dyn Subscription>>,
+    /// When everything was last listed again after an overflow of ours, and when it has to be.
+    listed: Option<Moment>,
+    list_at: Option<Moment>,
     pub(super) previous: BTreeMap<Place, Snapshot>,
     pub(super) end: Option<End>,
     /// Why the watch cannot start after all.
     pub(super) failed_start: Option<Refusal>,
 }
 
-/// Messages taken before the paths they name are looked at.
+/// Hints taken before the paths they name are looked at.
 const BATCH: usize = 8192;
+/// Everything is listed again no more often than this: what is listed may overflow again.
+const BETWEEN_LISTINGS: Duration = Duration::from_secs(10);
 /// Waking later than this after the time asked for means that we, or the machine, did not run.
 const OVERSLEPT: Duration = Duration::from_millis(1500);
 
@@ -193,6 +187,8 @@ impl Session {
             tally,
             sweep: Sweep::default(),
             polling: None,
+            listed: None,
+            list_at: None,
             previous,
             end: None,
             failed_start: None,
@@ -238,23 +234,16 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
-        let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled];
+        let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
         let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
-        let received = self.parts.messages.recv_timeout(wake.since(now));
+        let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();
-        match received {
-            Ok(first) => {
-                self.take(first);
-                for _ in 1..BATCH {
-                    match self.parts.messages.try_recv() {
-                        Ok(message) => self.take(message),
-                        Err(_) => break,
-                    }
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => self.end = Some(End::Broke("the event backend is gone".into())),
+        for message in messages {
+            self.take(message);
+        }
+        if self.list_at.is_some_and(|due| due <= woken) {
+            self.list_again(woken);
         }
         // Woken much later than asked for: we were stopped, or the machine slept.
         if woken.since(wake.max(now)) > OVERSLEPT {
@@ -265,6 +254,7 @@ impl Session {
     fn take(&mut self, message: Message) {
         match message {
             Message::Hint(hint) => self.take_hint(hint),
+            Message::Overflow => self.overflowed(),
             Message::Input(InputEvent::Bytes { bytes, at }) => {
                 if let Some(key) = self.parts.console.key(&bytes, at) {
                     self.pressed(key);
@@ -386,6 +376,26 @@ impl Session {
         if matches!(self.phase, Phase::Watching) {
             let places = self.known_places();
             self.compare_stamps(&places, at);
+        }
+    }
+
+    /// There were more hints than there was room for. What is known is compared now, what is not has to be listed again.
+    fn overflowed(&mut self) {
+        let now = self.now();
+        if matches!(self.phase, Phase::Walking { .. }) {
+            for place in self.known_places() {
+                self.deferred.entry(place).or_insert(now);
+            }
+        }
+        self.list_at = Some(self.listed.map_or(now, |listed| now.max(listed + BETWEEN_LISTINGS)));
+        self.lost(LostCause::Overflow);
+    }
+
+    fn list_again(&mut self, now: Moment) {
+        (self.listed, self.list_at) = (Some(now), None);
+        self.parts.backend.rescan();
+        if let Some(polling) = &self.polling {
+            polling.rescan();
         }
     }
 
