@@ -16,23 +16,22 @@ use super::question::{Group, Order, Question};
 
 mod effect;
 mod input;
+mod queue;
+mod refusals;
 
 pub use effect::{Effect, Outcome, Refused, Seen};
 pub use input::{Answer, Input};
+pub use queue::{BURST_GAP, BURST_LENGTH};
+pub use refusals::{RETRIES, RETRY_SLOWLY};
 
-/// Changes of one burst come within this time of the one before.
-pub const BURST_GAP: Duration = Duration::from_millis(50);
-/// A burst is at most this long.
-pub const BURST_LENGTH: Duration = Duration::from_millis(500);
+pub(super) use queue::Pending;
+
+use refusals::History;
+
 /// A report-mode change is named when the path has been quiet for this long.
 pub const REPORT_QUIET: Duration = Duration::from_millis(250);
 /// A report-mode change is named after this time even if writing goes on.
 pub const REPORT_LATEST: Duration = Duration::from_secs(2);
-
-/// Failed restores tried again at one [`Input::Retry`]: each costs a durable journal entry.
-pub const RETRIES: usize = 64;
-/// A restore that has failed this often is tried only at every so manieth [`Input::Retry`] from then on.
-pub const RETRY_SLOWLY: u32 = 8;
 
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
@@ -43,37 +42,12 @@ pub struct Settings {
     pub contest_limit: u32,
 }
 
-/// A change that waits for an answer.
-#[derive(Debug, Clone)]
-pub(super) struct Pending {
-    pub(super) seen: Seen,
-    pub(super) deadline: Moment,
-    /// Its question, and its seat there.
-    pub(super) order: Order,
-    pub(super) seat: u64,
-    /// Version of its question at which it joined.
-    pub(super) joined: u64,
-    /// Version of its question at which its change became what it is.
-    pub(super) changed: u64,
-}
-
 /// A report-mode change that is not named yet.
 #[derive(Debug, Clone)]
 struct Reported {
     seen: Seen,
     /// When its change became what it is.
     last: Moment,
-}
-
-/// What is remembered of a path for the whole session.
-#[derive(Debug, Clone, Copy, Default)]
-struct History {
-    refusals: u32,
-    contested: bool,
-    /// Deadline of a question that was withdrawn.
-    deadline: Option<Moment>,
-    /// Deadline of a change that was gone before it was asked about.
-    unasked: Option<Moment>,
 }
 
 /// The state of all decisions.
@@ -266,21 +240,6 @@ impl Machine {
         self.expire(now, effects);
     }
 
-    /// The question the change belongs to: that of its burst, or one of its own at the end of the queue.
-    fn order_for(&mut self, class: Class, detected: Moment) -> Order {
-        let recent = self.groups.iter().rev().take_while(|(_, group)| detected.since(group.first) <= BURST_LENGTH);
-        let burst = recent
-            .filter(|(_, group)| group.open && group.rule == class.rule && detected.since(group.last) <= BURST_GAP)
-            .map(|(order, _)| *order)
-            .next();
-        burst.unwrap_or_else(|| {
-            let order = (self.next_group, 0);
-            self.groups.insert(order, Group::new(self.next_group, class.rule, detected));
-            self.next_group += 1;
-            order
-        })
-    }
-
     fn vanished(&mut self, place: &Place, effects: &mut Vec<Effect>) {
         if let Some(Pending { seen, deadline, .. }) = self.take_pending(place) {
             self.histories.entry(place.clone()).or_default().deadline = Some(deadline);
@@ -345,98 +304,10 @@ impl Machine {
         }
     }
 
-    /// Puts an accepted change back where it was in the queue, with the deadline it had.
-    fn ask_again(&mut self, place: Place) {
-        let Some(mut pending) = self.accepting.remove(&place) else { return };
-        let Seen { class, detected, .. } = pending.seen;
-        let group = self.groups.entry(pending.order).or_insert_with(|| {
-            self.next_group += 1;
-            Group::new(self.next_group - 1, class.rule, detected)
-        });
-        (pending.seat, pending.joined) = group.admit(place.clone());
-        pending.changed = pending.joined;
-        self.deadlines.insert((pending.deadline, place.clone()));
-        self.pending.insert(place, pending);
-    }
-
-    /// Makes a question of every member, in its place in the queue.
-    fn take_apart(&mut self, order: Order) {
-        let Some(group) = self.groups.remove(&order) else { return };
-        for (number, place) in (1..).zip(group.members.into_values()) {
-            let pending = self.pending.get_mut(&place).expect("it is a member");
-            let mut single = Group::new(self.next_group, group.rule, pending.seen.detected);
-            self.next_group += 1;
-            single.open = false;
-            (pending.seat, pending.joined) = single.admit(place);
-            pending.changed = pending.joined;
-            pending.order = (order.0, number);
-            self.groups.insert(pending.order, single);
-        }
-    }
-
-    fn refuse(&mut self, place: &Place, outcome: Outcome, effects: &mut Vec<Effect>) {
-        let Some(Pending { seen, .. }) = self.take_pending(place) else { return };
-        self.send_back(seen, outcome, effects);
-        if matches!(outcome, Outcome::Rejected | Outcome::TimedOut) {
-            self.count_refusal(place, effects);
-        }
-    }
-
-    fn send_back(&mut self, seen: Seen, outcome: Outcome, effects: &mut Vec<Effect>) {
-        let refused = Refused { seen, outcome, failures: 0 };
-        effects.push(Effect::Restore(refused.clone()));
-        self.refused.insert(refused.seen.place.clone(), refused);
-    }
-
-    /// One refusal more for the path; enough of them make it contested.
-    fn count_refusal(&mut self, place: &Place, effects: &mut Vec<Effect>) {
-        let limit = self.settings.contest_limit;
-        let history = self.histories.entry(place.clone()).or_default();
-        history.refusals += 1;
-        history.end_deadlines();
-        if limit > 0 && history.refusals >= limit && !history.contested {
-            history.contested = true;
-            effects.push(Effect::Contest(place.clone()));
-        }
-    }
-
-    /// A change that was undone just before its time was over, and comes back soon after, has dodged a refusal: that
-    /// counts like one. Otherwise a program could keep its change alive for one decision timeout after the other.
-    fn count_a_dodge(&mut self, place: &Place, now: Moment, effects: &mut Vec<Effect>) {
-        let Some(history) = self.histories.get_mut(place) else { return };
-        let Some(passed) = history.deadline.take_if(|deadline| *deadline <= now) else { return };
-        if now < passed + self.settings.decision_timeout {
-            self.count_refusal(place, effects);
-        }
-    }
-
-    /// Takes the path out of its question; a question without members is gone.
-    fn take_pending(&mut self, place: &Place) -> Option<Pending> {
-        let pending = self.pending.remove(place)?;
-        self.deadlines.remove(&(pending.deadline, place.clone()));
-        let group = self.groups.get_mut(&pending.order).expect("what is pending is in a question");
-        group.members.remove(&pending.seat);
-        group.version += 1;
-        if group.members.is_empty() {
-            self.groups.remove(&pending.order);
-        }
-        Some(pending)
-    }
-
     fn name_reported(&mut self, place: &Place, effects: &mut Vec<Effect>) {
         if let Some(Reported { seen, .. }) = self.reported.remove(place) {
             effects.push(Effect::Keep(seen));
         }
-    }
-
-    /// Those that were tried least often come first, so that all get their turn.
-    fn retry(&mut self, effects: &mut Vec<Effect>) {
-        self.retries = self.retries.wrapping_add(1);
-        let slow = self.retries.is_multiple_of(RETRY_SLOWLY);
-        let due = |refused: &Refused| refused.failures > 0 && (slow || refused.failures < RETRY_SLOWLY);
-        let mut failed: Vec<_> = self.refused.values().filter(|refused| due(refused)).collect();
-        failed.sort_by_key(|refused| refused.failures);
-        effects.extend(failed.into_iter().take(RETRIES).cloned().map(Effect::Restore));
     }
 
     fn stop(&mut self, effects: &mut Vec<Effect>) {
@@ -447,13 +318,6 @@ impl Machine {
             self.name_reported(&place, effects);
         }
         effects.extend(self.unrestored().cloned().map(Effect::Restore));
-    }
-}
-
-impl History {
-    /// The deadlines of earlier, withdrawn questions end with a decision.
-    fn end_deadlines(&mut self) {
-        (self.deadline, self.unasked) = (None, None);
     }
 }
 
