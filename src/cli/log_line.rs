@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_a_session_begins_with_is_counted_instead_of_listed() {
-        assert_eq!(lined(Event::Directory { path: "a".into(), mode: 0o755, uid: 0, gid: 0 }), None);
+        assert_eq!(lined(Event::Directory { path: "a".into(), mode: 0o755, uid: 0, gid: 0, xattrs: None }), None);
         assert!(lined(Event::Sealed { files: 1 }).expect("is listed").ends_with("complete: 1 protected file"));
     }
 }

@@ -101,6 +101,9 @@ pub enum Event {
         uid: u32,
         /// Group.
         gid: u32,
+        /// Digest of its extended attributes, default ACLs among them, as a [`Record`] has them; `None` if there are none.
+        #[serde(default)]
+        xattrs: Option<Digest>,
     },
     /// A path that exists and could not be read when the session began, or a directory with all in it: it has no accepted
     /// state, and recovery must not take it for one that was added.

@@ -35,6 +35,8 @@ pub struct DirectoryState {
     pub uid: u32,
     /// Group.
     pub gid: u32,
+    /// Digest of its extended attributes.
+    pub xattrs: Option<Digest>,
 }
 
 /// A restore that began and was not finished: its temporary name may still be there.
@@ -139,9 +141,9 @@ impl Replay {
                     part.baseline.insert(path, AcceptedState { rule, mode, snapshot });
                 }
             }
-            Event::Directory { path, mode, uid, gid } => {
+            Event::Directory { path, mode, uid, gid, xattrs } => {
                 if let Some(part) = self.current() {
-                    part.directories.insert(path, DirectoryState { mode, uid, gid });
+                    part.directories.insert(path, DirectoryState { mode, uid, gid, xattrs });
                 }
             }
             Event::Unguarded { path, stamps } => {
@@ -306,12 +308,24 @@ mod tests {
 
     #[test]
     fn contested_paths_and_directories_are_those_of_the_standing_session() {
-        let directory = Event::Directory { path: ".github".into(), mode: 0o755, uid: 1, gid: 2 };
+        let directory =
+            Event::Directory { path: ".github".into(), mode: 0o755, uid: 1, gid: 2, xattrs: Some(Digest::of(b"acl")) };
         let contested = Event::Contested { path: ".env".into() };
         let events = [session(), directory, baseline(".env", "one"), sealed(), contested, session()];
         let replayed = come_to(&events);
         assert!(replayed.contested.contains(".env"));
-        assert_eq!(replayed.directories[".github"], DirectoryState { mode: 0o755, uid: 1, gid: 2 });
+        assert_eq!(
+            replayed.directories[".github"],
+            DirectoryState { mode: 0o755, uid: 1, gid: 2, xattrs: Some(Digest::of(b"acl")) }
+        );
         assert!(come_to(&[&events[..], &[sealed()]].concat()).contested.is_empty());
+    }
+
+    #[test]
+    fn a_directory_of_a_journal_that_knew_no_attributes_has_none() {
+        let line = r#"{"directory":{"path":".github","mode":"0755","uid":1,"gid":2}}"#;
+        let event: Event = serde_json::from_str(line).expect("is read");
+        let directory = DirectoryState { mode: 0o755, uid: 1, gid: 2, xattrs: None };
+        assert_eq!(come_to(&[session(), event, sealed()]).directories[".github"], directory);
     }
 }

@@ -10,13 +10,15 @@ use platform::{Hint, LostCause, Moment, Place, RootId};
 use crate::ask::Key;
 use crate::journal::Event;
 
-use super::session::{End, Message, Phase, Session};
+use super::inbox::Message;
+use super::session::{BETWEEN_LISTINGS, End, Phase, Session};
 
 impl Session {
     /// Takes one message.
     pub(super) fn take(&mut self, message: Message) {
         match message {
             Message::Hint(hint) => self.take_hint(hint),
+            Message::Overflow => self.overflowed(),
             Message::Input(InputEvent::Bytes { bytes, at }) => {
                 if let Some(key) = self.parts.console.key(&bytes, at) {
                     self.pressed(key);
@@ -139,6 +141,26 @@ impl Session {
         if matches!(self.phase, Phase::Watching) {
             let places = self.known_places();
             self.compare_stamps(&places, at);
+        }
+    }
+
+    /// There were more hints than there was room for. What is known is compared now, what is not has to be listed again.
+    fn overflowed(&mut self) {
+        let now = self.now();
+        if matches!(self.phase, Phase::Walking { .. }) {
+            for place in self.known_places() {
+                self.deferred.entry(place).or_insert(now);
+            }
+        }
+        self.list_at = Some(self.listed.map_or(now, |listed| now.max(listed + BETWEEN_LISTINGS)));
+        self.lost(LostCause::Overflow);
+    }
+
+    pub(super) fn list_again(&mut self, now: Moment) {
+        (self.listed, self.list_at) = (Some(now), None);
+        self.parts.backend.rescan();
+        if let Some(polling) = &self.polling {
+            polling.rescan();
         }
     }
 

@@ -8,11 +8,19 @@ use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Snapshot, lo
 use crate::journal::Event;
 use crate::rules::{Class, Mode};
 
-use super::machine::Input;
+use super::machine::{Input, Seen};
 use super::session::Session;
 
 /// How long a path that is gone or empty is given to be filled again before it is asked about.
 const SETTLE: Duration = Duration::from_millis(15);
+
+/// A path that looks half-way through being replaced.
+pub(super) struct Settling {
+    /// When it is looked at again at the latest.
+    pub(super) due: Moment,
+    /// What was seen, and when first.
+    seen: Seen,
+}
 
 /// A path is given that time once within this; one that goes and comes all the time is asked about, and its deadline runs.
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
@@ -21,7 +29,8 @@ impl Session {
     /// Looks at every path that was hinted at.
     pub(super) fn look_around(&mut self) {
         let now = self.now();
-        let due = self.settling.iter().filter(|(_, (due, _))| *due <= now).map(|(place, (_, at))| (place.clone(), *at));
+        let due = self.settling.iter().filter(|(_, settling)| settling.due <= now);
+        let due = due.map(|(place, settling)| (place.clone(), settling.seen.detected));
         for (place, at) in due.collect::<Vec<_>>() {
             // Stays in the list until the look, so that it is not put off again.
             self.to_look.insert(place, at);
@@ -117,9 +126,7 @@ impl Session {
         } else {
             self.compare(place, &now)
         };
-        if self.is_half_way(place, change.as_ref(), at) {
-            return;
-        }
+        let Some(at) = self.settle(place, class, change.as_ref(), at) else { return };
         if change.is_none() {
             self.after_bytes.remove(place);
             self.notice_the_same(place, class, &now);
@@ -162,29 +169,37 @@ impl Session {
         false
     }
 
-    /// Whether the path looks as it does in the middle of a save: gone, or emptied, a moment ago. Editors, git and shells
-    /// put the new content there within microseconds; a question about the moment in between would help nobody.
-    fn is_half_way(&mut self, place: &Place, change: Option<&Change>, at: Moment) -> bool {
+    /// When the path was first seen to be as it is; `None` if it looks as it does in the middle of a save: gone, or emptied,
+    /// a moment ago. Editors, git and shells put the new content there within microseconds; a question about the moment in
+    /// between would help nobody. But it was seen: if the path comes back as it was, that is told.
+    fn settle(&mut self, place: &Place, class: Class, change: Option<&Change>, at: Moment) -> Option<Moment> {
         let started = self.settling.remove(place);
-        let Some(change) = change else { return false };
+        let Some(change) = change else {
+            if let Some(Settling { seen, .. }) = started {
+                self.step(Input::Passed(seen));
+            }
+            return Some(at);
+        };
+        let detected = started.as_ref().map_or(at, |started| started.seen.detected.min(at));
         let emptied = matches!(change.after.content, Content::Regular { size: 0, .. });
         if !emptied && !change.after.is_absent() || self.machine.is_open(place) || self.end.is_some() {
-            return false;
+            return Some(detected);
         }
         let now = self.now();
         if started.is_none() {
             self.settled.retain(|_, given| now.since(*given) < SETTLE_AGAIN);
             if self.settled.contains_key(place) {
-                return false;
+                return Some(detected);
             }
             self.settled.insert(place.clone(), now);
         }
-        let (due, at) = started.unwrap_or((at.max(now) + SETTLE, at));
+        let due = started.map_or(at.max(now) + SETTLE, |started| started.due);
         if due <= now {
-            return false;
+            return Some(detected);
         }
-        self.settling.insert(place.clone(), (due, at));
-        true
+        let seen = Seen { place: place.clone(), class, change: change.clone(), detected };
+        self.settling.insert(place.clone(), Settling { due, seen });
+        None
     }
 
     /// How the path differs from the baseline.

@@ -6,6 +6,7 @@ pub mod console;
 mod ending;
 pub mod expected;
 mod hearing;
+pub mod inbox;
 pub mod lines;
 mod looking;
 pub mod machine;

@@ -5,15 +5,12 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
 use platform::event::Subscription;
 use platform::lock::Lock;
 use platform::notify::Notifier;
-use platform::signals::Signal;
-use platform::terminal::InputEvent;
-use platform::{Clock, FileId, Hint, LostCause, Moment, Place, Stat};
+use platform::{Clock, FileId, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
@@ -25,21 +22,12 @@ use crate::store::{Objects, Quarantine};
 
 use super::console::Console;
 use super::expected::Expected;
+use super::inbox::Inbox;
+use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
-
-/// What reaches the core thread.
-#[derive(Debug)]
-pub enum Message {
-    /// A backend says: look here.
-    Hint(Hint),
-    /// Bytes from the terminal, or its end.
-    Input(InputEvent),
-    /// A signal.
-    Signal(Signal),
-}
 
 /// Starts polling as a second backend, where the first cannot cover something.
 pub type StartPolling = Box<dyn FnMut() -> Option<Box<dyn Subscription>>>;
@@ -65,7 +53,7 @@ pub struct Parts {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Hints, input and signals.
-    pub messages: Receiver<Message>,
+    pub messages: Inbox,
     /// The running backend.
     pub backend: Box<dyn Subscription>,
     /// The lock of the root.
@@ -132,8 +120,8 @@ pub struct Session {
     pub(super) deferred: BTreeMap<Place, Moment>,
     /// Paths to look at, and when their hint was read.
     pub(super) to_look: BTreeMap<Place, Moment>,
-    /// Paths that look half-way through being replaced: when to look again, and when the first hint was read.
-    pub(super) settling: BTreeMap<Place, (Moment, Moment)>,
+    /// Paths that look half-way through being replaced.
+    pub(super) settling: BTreeMap<Place, Settling>,
     /// When which path was last given time to settle.
     pub(super) settled: BTreeMap<Place, Moment>,
     /// Directories that were not there at the start.
@@ -151,14 +139,19 @@ pub struct Session {
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
     pub(super) polling: Option<Box<dyn Subscription>>,
+    /// When everything was last listed again after an overflow of ours, and when it has to be.
+    pub(super) listed: Option<Moment>,
+    pub(super) list_at: Option<Moment>,
     pub(super) previous: BTreeMap<Place, Snapshot>,
     pub(super) end: Option<End>,
     /// Why the watch cannot start after all.
     pub(super) failed_start: Option<Refusal>,
 }
 
-/// Messages taken before the paths they name are looked at.
+/// Hints taken before the paths they name are looked at.
 const BATCH: usize = 8192;
+/// Everything is listed again no more often than this: what is listed may overflow again.
+pub(super) const BETWEEN_LISTINGS: Duration = Duration::from_secs(10);
 /// Waking later than this after the time asked for means that we, or the machine, did not run.
 const OVERSLEPT: Duration = Duration::from_millis(1500);
 
@@ -195,6 +188,8 @@ impl Session {
             tally,
             sweep: Sweep::default(),
             polling: None,
+            listed: None,
+            list_at: None,
             previous,
             end: None,
             failed_start: None,
@@ -239,24 +234,17 @@ impl Session {
     /// Sleeps until there is something to do, and takes what has come.
     fn wait(&mut self) {
         let now = self.now();
-        let settled = self.settling.values().map(|(due, _)| *due).min();
-        let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled];
+        let settled = self.settling.values().map(|settling| settling.due).min();
+        let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
         let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
-        let received = self.parts.messages.recv_timeout(wake.since(now));
+        let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();
-        match received {
-            Ok(first) => {
-                self.take(first);
-                for _ in 1..BATCH {
-                    match self.parts.messages.try_recv() {
-                        Ok(message) => self.take(message),
-                        Err(_) => break,
-                    }
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => self.end = Some(End::Broke("the event backend is gone".into())),
+        for message in messages {
+            self.take(message);
+        }
+        if self.list_at.is_some_and(|due| due <= woken) {
+            self.list_again(woken);
         }
         // Woken much later than asked for: we were stopped, or the machine slept.
         if woken.since(wake.max(now)) > OVERSLEPT {

@@ -6,7 +6,9 @@ use platform::Place;
 
 use crate::baseline::{CapsError, Content, Directory, LookError, Row, Snapshot, is_unwritten, look_and_store};
 use crate::cli::exit::{Refusal, RefusalCode, causes};
+use crate::digest::Digest;
 use crate::journal::{Event, Record, Stamps, portions};
+use crate::store::serialize_attributes;
 
 use super::lines;
 use super::session::{Phase, Session};
@@ -105,15 +107,41 @@ impl Session {
             .collect();
         for dir in ancestors {
             if let Ok(Some(directory)) = Directory::look(self.parts.roots.get(dir.root), &dir.path) {
+                let xattrs = self.keep_attributes(&dir, &directory);
                 self.tally.note(Event::Directory {
                     path: self.parts.roots.stored(&dir),
                     mode: directory.mode,
                     uid: directory.uid,
                     gid: directory.gid,
+                    xattrs,
                 });
                 self.baseline.accept_directory(dir, directory);
             }
         }
+    }
+
+    /// Stores a directory's attributes, so that they outlive us. Without room for them they are not kept, which is said: a
+    /// directory made again without its ACL lets in nobody more.
+    fn keep_attributes(&mut self, dir: &Place, directory: &Directory) -> Option<Digest> {
+        if directory.xattrs.is_empty() {
+            return None;
+        }
+        let objects = &self.parts.objects;
+        let stored = objects.put(&serialize_attributes(&directory.xattrs)).and_then(|digest| {
+            // During the first walk everything is synced at its end.
+            if matches!(self.phase, Phase::Watching) {
+                objects.sync()?;
+            }
+            Ok(digest)
+        });
+        stored
+            .inspect_err(|error| {
+                let shown = self.parts.roots.shown(dir);
+                let line =
+                    format!("keep watch: warning: the attributes of {shown} cannot be stored: {}", causes(error));
+                self.parts.console.line(&line);
+            })
+            .ok()
     }
 
     /// The first walk is over.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use crate::support::{Content, Mounted, Sandbox, fresh, goes_on_as_an_ordinary_user, is_root, sha, skip, until};
+use crate::support::{Content, Mounted, Sandbox, fresh, goes_on_as_an_ordinary_user, is_root, pause, sha, skip, until};
 
 /// Rejects the change of `svc/.env`, which cannot be put back for this reason; `clear` takes the obstacle away.
 fn is_named_and_then_restored(lab: &Sandbox, reason: &str, put: impl FnOnce(), clear: impl FnOnce()) {
@@ -74,7 +75,7 @@ fn a_change_behind_a_closed_directory_is_not_forgotten_at_the_end() {
     let watch = lab.watch(&["--decision-timeout", "300", "--watch-interval-ms", "100"]);
     lab.chmod("svc", 0o000);
     held.write_all(b"EVIL=1\n").expect("writes");
-    crate::support::pause(std::time::Duration::from_millis(500));
+    pause(Duration::from_millis(500));
     let ended = watch.stop();
     lab.chmod("svc", 0o755);
     ended.came_to(3, &["svc/.env restore_failed"]);
@@ -204,6 +205,32 @@ fn an_accept_that_cannot_be_written_down_is_no_accept() {
     fs::remove_file(filler).expect("removes");
     watch.accepts("svc/.env");
     watch.stop().came_to(0, &["svc/.env accepted"]);
+}
+
+#[test]
+fn an_accept_that_the_journal_has_no_room_for_leaves_the_first_deadline() {
+    let lab = lab();
+    fs::create_dir(&lab.state).expect("makes");
+    let Some(_mounted) = Mounted::new(&["-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs"], &lab.state) else {
+        return skip("mounts");
+    };
+    let mut watch = lab.watch(&["--decision-timeout", "4"]);
+    let filler = lab.state.join("filler");
+    let mut file = fs::File::create(&filler).expect("creates");
+    while file.write_all(&[1; 512]).is_ok() {}
+    // No content, so that only the journal needs room; and so many new directories that the entries fill a page.
+    let path = format!("{}.env", "d/".repeat(40));
+    let began = Instant::now();
+    lab.write(&path, b"");
+    watch.says("(secrets, added, ");
+    pause(Duration::from_secs(2));
+    watch.answers(b"a", ".env NOT accepted: ");
+    drop(file);
+    fs::remove_file(filler).expect("removes");
+    lab.becomes(&path, &Content::Absent);
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(5500), "restored {took:?} after the change, with a deadline of 4 s");
+    watch.stop().came_to(3, &[&format!("{path} timed_out")]);
 }
 
 #[test]
