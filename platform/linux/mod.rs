@@ -32,13 +32,15 @@ mod privilege;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
+mod socket;
+#[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 pub use desktop::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
     attributes::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, privilege::*, process::*,
+    mount_watch::MountWatch, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

@@ -21,13 +21,15 @@ mod privilege;
 #[cfg(target_os = "macos")]
 mod process;
 #[cfg(target_os = "macos")]
+mod socket;
+#[cfg(target_os = "macos")]
 mod sys;
 #[cfg(target_os = "macos")]
 pub use desktop::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, durable::*, files::*, layout::*, limits::*, listing::*, mount_watch::MountWatch, privilege::*,
-    process::*,
+    process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.

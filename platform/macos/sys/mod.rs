@@ -3,3 +3,4 @@
 pub(crate) mod flags;
 pub(crate) mod identity;
 pub(crate) mod process;
+pub(crate) mod socket;
