@@ -18,6 +18,7 @@ pub mod pattern;
 pub mod recall;
 pub mod tools;
 pub mod wire;
+pub mod worker;
 
 pub use action::{Action, Target};
 pub use denial::Denial;
