@@ -1,16 +1,18 @@
 //! The files worker as a process: what it has, how it ends, and what comes of that.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use keepwatch::gate::files::{Answer, Job};
-use keepwatch::gate::tools::request::{FileRead, Unit};
+use keepwatch::gate::files::{Answer, Change, Files, Job};
+use keepwatch::gate::tools::request::{
+    FileList, FileMove, FileRead, FileRemove, FileSearch, FileStat, FileWrite, Unit,
+};
 use keepwatch::gate::worker::{self, FilesWorker, Handler, Settings, WorkerError};
-use platform::{RelPath, Root, process};
+use platform::{Root, process};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::confined::is_lacking;
@@ -18,6 +20,8 @@ use super::{Case, own_program};
 
 pub const CASES: &[Case] = &[
     ("a_worker_has_nothing_but_its_channel_and_the_folder", a_worker_has_nothing_but_its_channel_and_the_folder),
+    ("every_file_tool_works_in_a_confined_worker", every_file_tool_works_in_a_confined_worker),
+    ("a_link_out_of_the_root_leads_a_worker_nowhere", a_link_out_of_the_root_leads_a_worker_nowhere),
     (
         "a_worker_that_dies_within_a_job_is_an_error_and_the_next_job_has_another",
         a_worker_that_dies_within_a_job_is_an_error_and_the_next_job_has_another,
@@ -31,34 +35,28 @@ pub const CASES: &[Case] = &[
     ("a_process_nobody_started_as_a_worker_is_none", a_process_nobody_started_as_a_worker_is_none),
 ];
 
-/// Does what a job's path says: the product has no such thing.
-struct Scripted(Arc<Root>);
+/// Does what the product's worker does, but for three paths.
+struct Scripted(Files);
 
 impl Handler for Scripted {
     fn handle(&mut self, job: Job) -> Answer {
-        let Job::Read(FileRead { path, .. }) = job else { return Answer::Failed("no such job".into()) };
-        match path.as_str() {
-            "die" => std::process::abort(),
-            "panic" => panic!("as told"),
-            "hang" => loop {
+        match &job {
+            Job::Read(FileRead { path, .. }) if path == "die" => std::process::abort(),
+            Job::Read(FileRead { path, .. }) if path == "panic" => panic!("as told"),
+            Job::Read(FileRead { path, .. }) if path == "hang" => loop {
                 std::thread::park();
             },
-            path => {
-                let mut text = String::new();
-                let path = RelPath::parse(path.as_bytes()).expect("a normal path");
-                let read = self.0.open_read(&path).map(|mut file| file.read_to_string(&mut text));
-                match read {
-                    Ok(Ok(_)) => Answer::Done([("content".to_owned(), text.into())].into_iter().collect()),
-                    other => Answer::Failed(format!("{other:?}")),
-                }
-            }
+            _ => self.0.run(job),
         }
     }
 }
 
 /// Is a files worker.
 pub fn be() -> ExitCode {
-    if worker::serve(Scripted).is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) }
+    match worker::serve(|root| Scripted(Files::new(root))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(2),
+    }
 }
 
 /// Is a gate whose worker is busy, and never ends by itself.
@@ -146,6 +144,78 @@ fn a_worker_has_nothing_but_its_channel_and_the_folder(dir: &Path) {
     assert_eq!(fs::read_link(format!("/proc/{pid}/cwd")).expect("reads"), Path::new("/"));
     let session = rustix::process::getsid(Pid::from_raw(pid as i32)).expect("has one");
     assert_eq!(session.as_raw_nonzero().get(), pid as i32, "it has the terminal's session");
+}
+
+/// Prepares a change, then does it.
+fn change(worker: &mut FilesWorker, change: Change) -> serde_json::Map<String, serde_json::Value> {
+    let prepared = match worker.run(&Job::Prepare(change.clone())).expect("answers") {
+        Answer::Prepared(prepared) => prepared,
+        other => panic!("{change:?}: {other:?}"),
+    };
+    done(worker, &Job::Act { change, state: prepared.state })
+}
+
+fn done(worker: &mut FilesWorker, job: &Job) -> serde_json::Map<String, serde_json::Value> {
+    match worker.run(job).expect("answers") {
+        Answer::Done(result) => result,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn every_file_tool_works_in_a_confined_worker(dir: &Path) {
+    let mut worker = start(dir, Settings::default());
+    let at = |path: &str| dir.join("root").join(path);
+    let write = |path: &str, content: &str| Change::Write(FileWrite { path: path.into(), content: content.into() });
+    change(&mut worker, write("new/below/a.txt", "one\n"));
+    assert_eq!(fs::read_to_string(at("new/below/a.txt")).expect("reads"), "one\n");
+    fs::set_permissions(at("file"), fs::Permissions::from_mode(0o640)).expect("chmods");
+    change(&mut worker, write("file", "two\n"));
+    assert_eq!(fs::read_to_string(at("file")).expect("reads"), "two\n");
+    assert_eq!(fs::metadata(at("file")).expect("stats").permissions().mode() & 0o7777, 0o640, "it keeps its bits");
+    let most = "\u{1}".repeat(16 << 20);
+    change(&mut worker, write("most", &most));
+    assert_eq!(fs::metadata(at("most")).expect("stats").len(), 16 << 20);
+
+    let list = done(&mut worker, &Job::List(FileList { path: Some("new".into()) }));
+    assert!(serde_json::to_string(&list).expect("is JSON").contains("below"), "{list:?}");
+    done(&mut worker, &Job::Stat(FileStat { path: "file".into() }));
+    let search = |pattern: &str, contains: Option<&str>| {
+        Job::Search(FileSearch {
+            pattern: pattern.into(),
+            path: None,
+            contains: contains.map(str::to_owned),
+            regex: contains.is_some(),
+            all: false,
+        })
+    };
+    for job in [search("*.txt", None), search("*.txt", Some("o.e"))] {
+        let found = done(&mut worker, &job);
+        assert!(serde_json::to_string(&found).expect("is JSON").contains("a.txt"), "{found:?}");
+    }
+    let moved =
+        |from: &str, to: &str, overwrite| Change::Move(FileMove { from: from.into(), to: to.into(), overwrite });
+    change(&mut worker, moved("new/below/a.txt", "a.txt", false));
+    change(&mut worker, moved("a.txt", "file", true));
+    assert_eq!(fs::read_to_string(at("file")).expect("reads"), "one\n");
+    for path in ["new/below", "most"] {
+        change(&mut worker, Change::Remove(FileRemove { path: path.into() }));
+        assert!(!at(path).exists(), "{path}");
+    }
+    if !is_lacking() {
+        assert!(worker.missing().is_empty(), "{:?}", worker.missing());
+    }
+}
+
+fn a_link_out_of_the_root_leads_a_worker_nowhere(dir: &Path) {
+    let mut worker = start(dir, Settings::default());
+    fs::write(dir.join("secret"), "the secret").expect("writes");
+    std::os::unix::fs::symlink("../secret", dir.join("root/link")).expect("links");
+    std::os::unix::fs::symlink(dir.join("secret"), dir.join("root/long")).expect("links");
+    for path in ["link", "long"] {
+        let answer = worker.run(&read(path)).expect("answers");
+        assert!(matches!(&answer, Answer::Failed(why) if !why.contains("the secret")), "{path}: {answer:?}");
+    }
+    works(&mut worker);
 }
 
 fn a_worker_that_dies_within_a_job_is_an_error_and_the_next_job_has_another(dir: &Path) {

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use platform::child::{self, Entrance, EntranceError};
 use platform::confine::{self, ConfineError, Plan};
 use platform::{FileId, FsError, Root};
 
-use super::super::files::{Answer, Job};
+use super::super::files::{Answer, Files, Job};
 use super::super::frame::{self, FrameError};
-use super::paths;
 use super::report::{Confinement, Opening, Report};
+use super::{ARGUMENT, paths};
 
 /// Does the jobs.
 pub trait Handler {
@@ -83,6 +83,26 @@ pub fn serve<H: Handler>(make: impl FnOnce(Arc<Root>) -> H) -> Result<(), Inside
         }
     };
     work(&mut channel, &mut make(Arc::new(root)))
+}
+
+impl Handler for Files {
+    fn handle(&mut self, job: Job) -> Answer {
+        self.run(job)
+    }
+}
+
+/// Is a files worker of the product; returns the process's exit code: 0 when the gate had no more jobs, 2 if it never
+/// was one, 1 if it broke off.
+pub fn worker_main() -> u8 {
+    match serve(Files::new) {
+        Ok(()) => 0,
+        Err(InsideError::Job(_) | InsideError::Answer(_)) => 1,
+        Err(error) => {
+            // Of a real worker nobody sees this: the gate has been told. A person who tried it does.
+            let _ = writeln!(io::stderr(), "keep: {}: {ARGUMENT} is for keep gate to start", said(&error));
+            2
+        }
+    }
 }
 
 fn confined(root: &Root, opening: Opening) -> Result<Confinement, InsideError> {

@@ -22,7 +22,7 @@ use platform::{Dir, FileId, FsError, Root, process};
 use super::files::{Answer, Job};
 use super::frame::{self, FrameError};
 
-pub use inside::{Handler, InsideError, serve};
+pub use inside::{Handler, InsideError, serve, worker_main};
 pub use report::{Confinement, Tried};
 use report::{Opening, Report};
 
