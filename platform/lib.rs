@@ -12,7 +12,9 @@ compile_error!("keepwatch runs on Linux and macOS");
 pub mod ambient;
 pub mod attributes;
 pub mod backends;
+pub mod child;
 pub mod clock;
+pub mod confine;
 pub mod copy;
 pub mod cover;
 pub mod dir;
@@ -30,6 +32,8 @@ pub mod macos;
 pub mod notify;
 pub mod poll;
 pub mod privilege;
+#[cfg(feature = "testing")]
+pub mod probe;
 pub mod process;
 pub mod random;
 pub mod relpath;

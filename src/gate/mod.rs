@@ -22,6 +22,7 @@ pub mod recall;
 pub mod serve;
 pub mod tools;
 pub mod wire;
+pub mod worker;
 
 pub use action::{Action, Target};
 pub use denial::Denial;
