@@ -9,6 +9,7 @@ pub mod exit;
 mod ground;
 mod log;
 mod log_line;
+pub mod mcp;
 mod pages;
 mod paint;
 mod quarantine;

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod host;
 pub mod kind;
 pub mod machine;
+pub mod mcp;
 pub mod offer;
 pub mod path;
 pub mod pattern;
