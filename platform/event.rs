@@ -62,7 +62,7 @@ pub struct WatchSet {
 }
 
 /// Why a backend can no longer say what changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LostCause {
     /// The kernel's queue was full and events were dropped.
@@ -82,7 +82,7 @@ pub enum LostCause {
 }
 
 /// What a backend says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hint {
     /// First walk: a covered path exists. It is marked, so later changes will be hinted.

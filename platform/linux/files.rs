@@ -187,3 +187,17 @@ pub(crate) fn give_name(file: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &[u8]) 
 pub(crate) fn sync(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
     fs::fsync(fd)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::time::{clock_gettime, clock_settime};
+
+    /// Not even by root: unlike wall time, it has no operation for that (clock_settime(2), EINVAL). What would be set is
+    /// what it shows already.
+    #[test]
+    fn the_clock_of_deadlines_cannot_be_set() {
+        let set = clock_settime(MOMENT_CLOCK, clock_gettime(MOMENT_CLOCK));
+        assert_eq!(set, Err(Errno::INVAL));
+    }
+}

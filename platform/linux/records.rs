@@ -14,20 +14,65 @@ const METADATA: usize = 24;
 const METADATA_VERSION: u8 = 3;
 const INFO_HEADER: usize = 4;
 const FSID: usize = 8;
-const HANDLE_HEADER: usize = 8;
 /// The type of a handle the file system could not make (`FILEID_INVALID`).
 const NO_HANDLE: i32 = 0xff;
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+/// The fixed fields at the head of a record, in the order in which they lie there.
+struct Fields<'b>(&'b [u8]);
+
+impl<'b> Fields<'b> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*field)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_ne_bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_ne_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_ne_bytes)
+    }
+
+    fn i32(&mut self) -> Option<i32> {
+        self.take().map(i32::from_ne_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_ne_bytes)
+    }
+
+    /// A length, as the kernel gives it.
+    fn length(&mut self) -> Option<usize> {
+        self.u32().and_then(|length| usize::try_from(length).ok())
+    }
+
+    fn bytes(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}
+/// What is left of a buffer of records.
+#[derive(Debug)]
+struct Rest<'b>(&'b [u8]);
 
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+impl<'b> Rest<'b> {
+    /// The next record as `read` makes it of the bytes left, with how many it took. One that does not fit ends the buffer.
+    fn next<T>(&mut self, read: impl FnOnce(&'b [u8]) -> Option<(T, usize)>) -> Option<Result<T, Garbled>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let taken = read(self.0).and_then(|(record, length)| Some((record, self.0.get(length..)?)));
+        self.0 = taken.as_ref().map_or(&[], |(_, rest)| rest);
+        Some(taken.map(|(record, _)| record).ok_or(Garbled))
+    }
 }
 
 fn until_nul(bytes: &[u8]) -> &[u8] {
@@ -49,51 +94,41 @@ pub struct Fanotify<'b> {
 impl<'b> Fanotify<'b> {
     /// The objects it names.
     pub fn objects(&self) -> Objects<'b> {
-        Objects { rest: self.info }
+        Objects { rest: Rest(self.info) }
     }
 }
 
 /// The events in `buffer`, oldest first.
 pub fn fanotify(buffer: &[u8]) -> FanotifyEvents<'_> {
-    FanotifyEvents { rest: buffer }
+    FanotifyEvents { rest: Rest(buffer) }
 }
 
 /// See [`fanotify`].
 #[derive(Debug)]
 pub struct FanotifyEvents<'b> {
-    rest: &'b [u8],
+    rest: Rest<'b>,
 }
 
 impl<'b> Iterator for FanotifyEvents<'b> {
     type Item = Result<Fanotify<'b>, Garbled>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let event = self.take();
-        if event.is_none() {
-            self.rest = &[];
-        }
-        Some(event.ok_or(Garbled))
+        self.rest.next(Fanotify::read)
     }
 }
 
-impl<'b> FanotifyEvents<'b> {
-    fn take(&mut self) -> Option<Fanotify<'b>> {
-        let length = u32_at(self.rest, 0)? as usize;
-        let metadata = usize::from(u16_at(self.rest, 6)?);
-        if self.rest.get(4) != Some(&METADATA_VERSION) || metadata < METADATA || length < metadata {
+impl<'b> Fanotify<'b> {
+    fn read(bytes: &'b [u8]) -> Option<(Self, usize)> {
+        let mut fields = Fields(bytes);
+        let length = fields.length()?;
+        let version = fields.u8()?;
+        let _reserved = fields.u8()?;
+        let metadata = usize::from(fields.u16()?);
+        if version != METADATA_VERSION || metadata < METADATA || length < metadata {
             return None;
         }
-        let (event, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(Fanotify {
-            mask: u64_at(event, 8)?,
-            fd: u32_at(event, 16)? as i32,
-            pid: u32_at(event, 20)? as i32,
-            info: &event[metadata..],
-        })
+        let (mask, fd, pid) = (fields.u64()?, fields.i32()?, fields.i32()?);
+        Some((Self { mask, pid, fd, info: bytes.get(metadata..length)? }, length))
     }
 }
 
@@ -127,54 +162,52 @@ pub struct Object<'b> {
 /// See [`Fanotify::objects`].
 #[derive(Debug)]
 pub struct Objects<'b> {
-    rest: &'b [u8],
+    rest: Rest<'b>,
 }
 
 impl<'b> Iterator for Objects<'b> {
     type Item = Result<Object<'b>, Garbled>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.rest.is_empty() {
-            match self.take() {
-                Some(Some(object)) => return Some(Ok(object)),
-                Some(None) => {}
-                None => {
-                    self.rest = &[];
-                    return Some(Err(Garbled));
-                }
+        loop {
+            match self.rest.next(Object::read)? {
+                Ok(Some(object)) => return Some(Ok(object)),
+                Ok(None) => {}
+                Err(garbled) => return Some(Err(garbled)),
             }
         }
-        None
     }
 }
 
-impl<'b> Objects<'b> {
-    /// The next record; `Some(None)` if it is of a kind that names no object.
-    fn take(&mut self) -> Option<Option<Object<'b>>> {
-        let length = usize::from(u16_at(self.rest, 2)?);
-        if length < INFO_HEADER {
-            return None;
-        }
-        let kind = self.rest[0];
-        let (record, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
+impl<'b> Object<'b> {
+    /// The object of a record; `None` in it if the record is of a kind that names no object.
+    fn read(bytes: &'b [u8]) -> Option<(Option<Self>, usize)> {
+        let mut fields = Fields(bytes);
+        let kind = fields.u8()?;
+        let _pad = fields.u8()?;
+        let length = usize::from(fields.u16()?);
+        // Also keeps an empty record from being read for ever.
+        let mut fields = Fields(bytes.get(INFO_HEADER..length)?);
         let part = match kind {
             1 => Part::Object,
             2 => Part::Entry,
             3 => Part::Directory,
             10 => Part::OldEntry,
             12 => Part::NewEntry,
-            _ => return Some(None),
+            _ => return Some((None, length)),
         };
-        let handle = u32_at(record, INFO_HEADER + FSID)? as usize;
-        let kind = u32_at(record, INFO_HEADER + FSID + 4)? as i32;
-        let end = (INFO_HEADER + FSID + HANDLE_HEADER).checked_add(handle)?;
-        let key = record.get(INFO_HEADER..end)?;
+        let body = fields.0;
+        let _file_system = fields.bytes(FSID)?;
+        let handle = fields.length()?;
+        let handle_type = fields.i32()?;
+        fields.bytes(handle)?;
+        let key = &body[..body.len() - fields.0.len()];
         let name = match part {
             Part::Object | Part::Directory => &[],
-            Part::Entry | Part::OldEntry | Part::NewEntry => until_nul(&record[end..]),
+            Part::Entry | Part::OldEntry | Part::NewEntry => until_nul(fields.0),
         };
-        Some(Some(Object { part, key: (kind != NO_HANDLE && handle != 0).then_some(key), name }))
+        let key = (handle_type != NO_HANDLE && handle != 0).then_some(key);
+        Some((Some(Self { part, key, name }), length))
     }
 }
 
@@ -191,36 +224,30 @@ pub struct Inotify<'b> {
 
 /// The events in `buffer`, oldest first.
 pub fn inotify(buffer: &[u8]) -> InotifyEvents<'_> {
-    InotifyEvents { rest: buffer }
+    InotifyEvents { rest: Rest(buffer) }
 }
 
 /// See [`inotify`].
 #[derive(Debug)]
 pub struct InotifyEvents<'b> {
-    rest: &'b [u8],
+    rest: Rest<'b>,
 }
 
 impl<'b> Iterator for InotifyEvents<'b> {
     type Item = Result<Inotify<'b>, Garbled>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let event = self.take();
-        if event.is_none() {
-            self.rest = &[];
-        }
-        Some(event.ok_or(Garbled))
+        self.rest.next(Inotify::read)
     }
 }
 
-impl<'b> InotifyEvents<'b> {
-    fn take(&mut self) -> Option<Inotify<'b>> {
-        let length = 16usize.checked_add(u32_at(self.rest, 12)? as usize)?;
-        let (event, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(Inotify { watch: u32_at(event, 0)? as i32, mask: u32_at(event, 4)?, name: until_nul(&event[16..]) })
+impl<'b> Inotify<'b> {
+    fn read(bytes: &'b [u8]) -> Option<(Self, usize)> {
+        let mut fields = Fields(bytes);
+        let (watch, mask, _cookie) = (fields.i32()?, fields.u32()?, fields.u32()?);
+        let length = fields.length()?;
+        let name = until_nul(fields.bytes(length)?);
+        Some((Self { watch, mask, name }, bytes.len() - fields.0.len()))
     }
 }
 

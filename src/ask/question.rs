@@ -73,18 +73,18 @@ impl Question {
                 above,
                 before: "keep watch: ".to_owned(),
                 subject: certain(&one.path),
-                after: format!(
-                    " changed ({rule}, {}, {}). Keep it? [a]ccept / [r]eject; rejected in ",
-                    one.kind.name(),
-                    certain(&one.digest)
-                ),
+                after: format!(" changed ({rule}, {}, {}). ", one.kind.name(), certain(&one.digest)),
+                ask: "Keep it? ".to_owned(),
+                keys: "[a]ccept / [r]eject; rejected in ".to_owned(),
             },
             many => Block {
                 list: self.list(),
                 above,
                 before: "keep watch: ".to_owned(),
                 subject: format!("{} protected files", many.len()),
-                after: format!(" changed ({rule}). Keep them? [a]ccept / [r]eject / [e]ach; rejected in "),
+                after: format!(" changed ({rule}). "),
+                ask: "Keep them? ".to_owned(),
+                keys: "[a]ccept / [r]eject / [e]ach; rejected in ".to_owned(),
             },
         }
     }
@@ -226,7 +226,8 @@ mod tests {
     }
 
     fn asked(block: &Block) -> String {
-        format!("{}{}{}20s", block.before, block.subject, block.after)
+        let Block { before, subject, after, ask, keys, .. } = block;
+        format!("{before}{subject}{after}{ask}{keys}20s")
     }
 
     #[test]
@@ -274,7 +275,7 @@ mod tests {
         };
         let block = question.block();
         assert_eq!(block.list[0], "  CLAUDE.md (agent_config, added, sha256 3467a14afa0c)");
-        assert!(block.after.starts_with(" changed (secrets, agent_config). Keep them?"), "{}", block.after);
+        assert_eq!(block.after, " changed (secrets, agent_config). ");
     }
 
     #[test]

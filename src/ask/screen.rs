@@ -1,36 +1,25 @@
 //! Where the open question stands, and the bytes that draw, tick, move and erase it.
 //!
 //! Promise: no alternate screen, no hidden cursor, no absolute position: what was printed before stays as it is and can be
-//! scrolled back to. A tick rewrites no more than the row or two in which the countdown stands; its width never changes
-//! while a question is open, so a tick that got lost changes nothing for the next one.
-//! Limit: the terminal wraps by itself, and whether it wraps old rows anew when it is resized is its own affair: after a
-//! resize we move up by the smaller of both answers, so that a stale copy may stay above, but nobody else's line is erased.
-//! Source: ECMA-48 8.3 (CUU, ED, SGR); the last column of a row keeps the cursor ("pending wrap") until one more character
-//! comes, and erasing there eats that column: so we erase before we print, never after (DEC STD 070, autowrap).
+//! scrolled back to. What changes is drawn from the first row that differs; a tick rewrites the row in which the countdown
+//! stands. Its width never changes while a question is open, so a tick that got lost changes nothing for the next one.
+//! In the stream of bytes a line that fits the terminal is one piece, also when it is wrapped: a recording can be searched.
+//! Limit: finished lines are wrapped by the terminal, which can wrap them anew when it is resized. Whether it does so with
+//! our rows is its own affair: after a resize a stale copy may stay above, but nobody else's line is erased.
+//! Source: ECMA-48 8.3 (CNL, CUF, CUU, ED, SGR); the last column of a row keeps the cursor ("pending wrap") until one more
+//! character comes, and erasing there eats that column: so we erase before we print, never after (DEC STD 070, autowrap).
+
+mod block;
+mod rows;
 
 use crossterm::Command;
-use crossterm::cursor::MoveUp;
+use crossterm::cursor::{MoveRight, MoveToNextLine, MoveUp};
 use crossterm::style::{Attribute, SetAttribute};
 use crossterm::terminal::{Clear, ClearType};
-use unicode_width::UnicodeWidthChar;
 
-/// A list is never longer than this on the screen; the rest is behind `d`.
-const MOST_LISTED: usize = 20;
-
-/// What a question shows; without line ends and without anything that moves the cursor.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Block {
-    /// The changes of a burst, one a line; cut to what fits.
-    pub list: Vec<String>,
-    /// Lines above the question itself.
-    pub above: Vec<String>,
-    /// The question before its subject.
-    pub before: String,
-    /// What changed; the one part that may stand out.
-    pub subject: String,
-    /// The question after its subject, up to the seconds.
-    pub after: String,
-}
+pub use block::Block;
+use block::Laid;
+use rows::Row;
 
 /// Whether the bell rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +63,8 @@ struct Open {
     seconds: u64,
     /// Digits of the seconds when the question came up: fewer are padded, so that the width stays.
     digits: usize,
-    /// The lines above the question as drawn.
-    drawn: Vec<String>,
+    /// As it was drawn.
+    drawn: Laid,
 }
 
 impl Screen {
@@ -93,33 +82,23 @@ impl Screen {
 
     /// Shows a question, in the place of the one that is open.
     pub fn question(&mut self, block: Block, seconds: u64, bell: Bell) -> Frame {
-        let mut out = self.erase();
+        let mut out = String::new();
         if bell == Bell::Ring {
             out.push('\x07');
         }
         let digits = seconds.to_string().len();
-        self.draw(&mut out, Open { block, seconds, digits, drawn: Vec::new() });
+        let before = self.open.take().map(|open| open.drawn).unwrap_or_default();
+        let open = self.open(block, seconds, digits);
+        self.draw_over(&mut out, &before, open);
         Frame::Lasting(out.into_bytes())
     }
 
     /// Shows the seconds that are left, in place. `None` if nothing changes.
     pub fn tick(&mut self, seconds: u64) -> Option<Frame> {
-        let columns = self.columns;
-        let colour = self.colour;
-        let open = self.open.as_mut()?;
-        if open.seconds == seconds {
-            return None;
-        }
-        open.seconds = seconds;
-        let text = open.text();
-        let starts = row_starts(&text, columns);
-        let number = open.block.before.len() + open.block.subject.len() + open.block.after.len();
-        // The row in which the countdown begins; all later ones belong to it.
-        let row = starts.iter().rposition(|&start| start <= number).unwrap_or(0);
-        let up = (starts.len() - 1 - row).min(self.rows - 1);
+        let Open { block, digits, drawn, .. } = self.open.take_if(|open| open.seconds != seconds)?;
+        let open = self.open(block, seconds, digits);
         let mut out = String::new();
-        rewind(&mut out, up);
-        open.print(&mut out, &text, starts[starts.len() - 1 - up], colour);
+        self.draw_over(&mut out, &drawn, open);
         Some(Frame::Passing(out.into_bytes()))
     }
 
@@ -161,7 +140,8 @@ impl Screen {
         self.set_size(columns, rows);
         let Some(open) = self.open.take() else { return Frame::Lasting(Vec::new()) };
         let mut out = String::new();
-        rewind(&mut out, before.min(self.rows_of(&open)).saturating_sub(1).min(self.rows - 1));
+        // A narrower terminal may have made more of our rows, never fewer: each of them ends by itself.
+        rewind(&mut out, before.saturating_sub(1).min(self.rows - 1));
         self.draw(&mut out, open);
         Frame::Lasting(out.into_bytes())
     }
@@ -184,12 +164,7 @@ impl Screen {
     }
 
     fn rows_drawn(&self) -> usize {
-        self.open.as_ref().map_or(0, |open| self.rows_of(open))
-    }
-
-    fn rows_of(&self, open: &Open) -> usize {
-        let above: usize = open.drawn.iter().map(|line| row_starts(line, self.columns).len()).sum();
-        above + row_starts(&open.text(), self.columns).len()
+        self.open.as_ref().map_or(0, |open| open.drawn.rows.len())
     }
 
     fn erase(&self) -> String {
@@ -200,51 +175,73 @@ impl Screen {
         out
     }
 
-    fn draw(&mut self, out: &mut String, mut open: Open) {
-        open.drawn = open.block.lines(self.rows);
-        for line in &open.drawn {
-            out.push_str(line);
-            out.push_str("\r\n");
+    fn open(&self, block: Block, seconds: u64, digits: usize) -> Open {
+        let drawn = block.lay_out(seconds, digits, self.columns, self.rows);
+        Open { block, seconds, digits, drawn }
+    }
+
+    /// Draws at the start of an empty row.
+    fn draw(&mut self, out: &mut String, open: Open) {
+        let open = self.open(open.block, open.seconds, open.digits);
+        self.draw_over(out, &Laid::default(), open);
+    }
+
+    /// Draws where the other one is, with the cursor at its end; from the first row that differs.
+    fn draw_over(&mut self, out: &mut String, other: &Laid, open: Open) {
+        let (before, after) = (&other.rows, &open.drawn.rows);
+        let same = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+        // A tick may have got lost: what stands there is not known, only how wide it is.
+        let same = same.min(other.countdown).min(open.drawn.countdown);
+        let reach = before.len().min(self.rows);
+        let from = if before.len() - same <= reach { same } else { 0 };
+        if !before.is_empty() {
+            rewind(out, (before.len() - from).min(reach) - 1);
         }
-        open.print(out, &open.text(), 0, self.colour);
+        self.print(out, &after[from..]);
         self.open = Some(open);
     }
-}
 
-impl Block {
-    /// The lines above the question: the list, cut to what fits on that many rows, and the others.
-    fn lines(&self, rows: usize) -> Vec<String> {
-        let most = rows.saturating_sub(4 + self.above.len()).clamp(1, MOST_LISTED);
-        let mut lines: Vec<String> = self.list.iter().take(most).cloned().collect();
-        if self.list.len() > most {
-            lines.push(format!("  … and {} more", self.list.len() - most));
+    /// Prints rows at the start of an empty row.
+    fn print(&self, out: &mut String, rows: &[Row]) {
+        let mut reserved = 0;
+        for (at, row) in rows.iter().enumerate() {
+            if at == 0 || row.begins {
+                if at > 0 {
+                    out.push_str("\r\n");
+                }
+                // A line end would tear the line apart in the stream; moving down does not scroll. So there is made room first.
+                reserved = rows[at + 1..].iter().take_while(|row| !row.begins).count();
+                if reserved >= self.rows {
+                    reserved = 0;
+                }
+                if reserved > 0 {
+                    out.push_str(&"\r\n".repeat(reserved));
+                    ansi(out, MoveUp(u16::try_from(reserved).unwrap_or(u16::MAX)));
+                }
+            } else if reserved > 0 {
+                ansi(out, MoveToNextLine(1));
+            } else {
+                out.push_str("\r\n");
+            }
+            row.print(out, self.colour);
         }
-        lines.extend(self.above.iter().cloned());
-        lines
     }
 }
 
-impl Open {
-    fn text(&self) -> String {
-        let Block { before, subject, after, .. } = &self.block;
-        let seconds = format!("{}s", self.seconds);
-        format!("{before}{subject}{after}{seconds:<width$}", width = self.digits + 1)
-    }
-
-    /// Prints the text from the byte `start` on.
-    fn print(&self, out: &mut String, text: &str, start: usize, colour: bool) {
-        let from = self.block.before.len();
-        let to = from + self.block.subject.len();
-        if !colour || start >= to {
-            out.push_str(&text[start..]);
+impl Row {
+    fn print(&self, out: &mut String, colour: bool) {
+        if self.indent > 0 {
+            ansi(out, MoveRight(u16::try_from(self.indent).unwrap_or(u16::MAX)));
+        }
+        if !colour || self.bold.is_empty() {
+            out.push_str(&self.text);
             return;
         }
-        let from = from.max(start);
-        out.push_str(&text[start..from]);
+        out.push_str(&self.text[..self.bold.start]);
         ansi(out, SetAttribute(Attribute::Bold));
-        out.push_str(&text[from..to]);
+        out.push_str(&self.text[self.bold.clone()]);
         ansi(out, SetAttribute(Attribute::NormalIntensity));
-        out.push_str(&text[to..]);
+        out.push_str(&self.text[self.bold.end..]);
     }
 }
 
@@ -259,21 +256,6 @@ fn rewind(out: &mut String, up: usize) {
 
 fn ansi(out: &mut String, command: impl Command) {
     command.write_ansi(out).expect("a String takes everything");
-}
-
-/// The byte at which each row starts when a terminal of that many columns wraps the text. At least one row.
-fn row_starts(text: &str, columns: usize) -> Vec<usize> {
-    let mut starts = vec![0];
-    let mut column = 0;
-    for (at, character) in text.char_indices() {
-        let width = character.width().unwrap_or(0);
-        if column + width > columns && column > 0 {
-            starts.push(at);
-            column = 0;
-        }
-        column += width;
-    }
-    starts
 }
 
 #[cfg(test)]

@@ -316,6 +316,11 @@ pub fn unchanged_since(before: &Stat, looked_at: SystemTime, now: &Stat) -> bool
     before == now && is_settled(before, looked_at)
 }
 
+/// Whether the object was last changed, by its ctime, before this wall time.
+pub fn is_older(stat: &Stat, than: SystemTime) -> bool {
+    stat.ctime.0 >= 0 && is_settled(stat, than)
+}
+
 /// Longer than any kernel's tick (10 ms at 100 Hz), and than the two a late timer may lag.
 const TICKS: Duration = Duration::from_millis(40);
 

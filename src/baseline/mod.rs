@@ -5,7 +5,7 @@ mod restore;
 mod set;
 mod snapshot;
 
-pub use look::{Look, LookError, SHOWN_BYTES, holds, look, look_and_store, unchanged_since};
+pub use look::{Look, LookError, SHOWN_BYTES, holds, is_older, look, look_and_store, unchanged_since};
 pub use restore::{Intent, Restore, RestoreError, Restored, clear_leftover, is_temporary};
 pub use set::{Baseline, Caps, CapsError, Directory, Row};
-pub use snapshot::{Change, ChangeKind, Content, Snapshot};
+pub use snapshot::{Change, ChangeKind, Content, Snapshot, is_unwritten};

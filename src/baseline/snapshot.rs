@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use platform::{FileId, Stat};
+use platform::{FileId, FileType, Stat};
 
 use crate::digest::Digest;
 
@@ -161,10 +161,91 @@ impl Snapshot {
             (_, Absent) => ChangeKind::Deleted,
             (Regular { digest: before, .. }, Regular { digest: after, .. }) if before != after => ChangeKind::Modified,
             (Regular { .. }, Unread { .. }) | (Unread { .. }, Regular { .. }) => ChangeKind::Modified,
+            // Nobody has read either: only the stamps can tell.
+            (Unread { .. }, Unread { .. }) if self.may_be_rewritten(now) => ChangeKind::Modified,
             (Symlink { text: before }, Symlink { text: after }) if before != after => ChangeKind::Modified,
             (before, after) if std::mem::discriminant(before) != std::mem::discriminant(after) => ChangeKind::Replaced,
             _ if !self.same_attributes(now) => ChangeKind::Mode,
             _ => return None,
         })
+    }
+
+    /// Whether two looks at content that was not read allow for it to have changed in between.
+    fn may_be_rewritten(&self, now: &Snapshot) -> bool {
+        match (&self.stat, &now.stat) {
+            (Some(before), Some(now)) => !is_unwritten(before, now),
+            // A look from the journal has no stamps; its size is all there is.
+            _ => self.content != now.content,
+        }
+    }
+}
+
+/// Whether the regular file looked at as `before` is, by all its stamps, the same one with the same content `now`: no
+/// other inode, size or mtime, and no other ctime unless other bits, another owner or other flags account for it.
+///
+/// Limit: who owns a file can change its bits and set its mtime back, and so hide a write of the same length.
+pub fn is_unwritten(before: &Stat, now: &Stat) -> bool {
+    let object = |stat: &Stat| (stat.file_type, stat.id, stat.size, stat.mtime);
+    let attributes = |stat: &Stat| (stat.mode, stat.uid, stat.gid, stat.immutable, stat.append_only);
+    before.file_type == FileType::Regular
+        && object(before) == object(now)
+        && (before.ctime == now.ctime || attributes(before) != attributes(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat() -> Stat {
+        Stat {
+            file_type: FileType::Regular,
+            mode: 0o600,
+            uid: 1,
+            gid: 1,
+            size: 4,
+            nlink: 1,
+            id: FileId { dev: 1, ino: 7 },
+            rdev: 0,
+            mtime: (100, 0),
+            ctime: (100, 0),
+            mount: 1,
+            immutable: false,
+            append_only: false,
+        }
+    }
+
+    fn unread(stat: Option<Stat>, size: u64) -> Snapshot {
+        let mode = stat.map_or(0o600, |stat| stat.mode);
+        Snapshot { content: Content::Unread { size }, mode, stat, ..Snapshot::absent() }
+    }
+
+    #[test]
+    fn a_later_ctime_needs_other_bits_or_another_owner_to_account_for_it() {
+        let start = stat();
+        let later = Stat { ctime: (200, 0), ..start };
+        assert!(is_unwritten(&start, &start));
+        assert!(!is_unwritten(&start, &later), "its time may have been set back after a write");
+        assert!(is_unwritten(&start, &Stat { mode: 0o644, ..later }));
+        assert!(is_unwritten(&start, &Stat { uid: 2, ..later }));
+        for other in [
+            Stat { size: 5, ..start },
+            Stat { mtime: (100, 1), ..start },
+            Stat { id: FileId { dev: 1, ino: 8 }, ..start },
+            Stat { file_type: FileType::Symlink, ..start },
+        ] {
+            assert!(!is_unwritten(&start, &Stat { mode: 0o644, ..other }), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn content_that_was_never_read_differs_by_its_stamps() {
+        let before = unread(Some(stat()), 4);
+        let compare = |stat: Stat| before.compare(&unread(Some(stat), stat.size));
+        assert_eq!(compare(stat()), None);
+        assert_eq!(compare(Stat { mtime: (101, 0), ctime: (101, 0), ..stat() }), Some(ChangeKind::Modified));
+        assert_eq!(compare(Stat { ctime: (101, 0), ..stat() }), Some(ChangeKind::Modified));
+        assert_eq!(compare(Stat { mode: 0o644, ctime: (101, 0), ..stat() }), Some(ChangeKind::Mode));
+        assert_eq!(unread(None, 4).compare(&before), None);
+        assert_eq!(unread(None, 5).compare(&before), Some(ChangeKind::Modified));
     }
 }

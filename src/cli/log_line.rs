@@ -74,7 +74,7 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
         ),
         Event::Linked { path: at, rule, links } => format!("{} ({rule}) has {links} names now", path(at)),
         Event::Lost { cause } => format!("everything was compared, since events were lost: {}", plain(cause)),
-        Event::Unguarded { path: at } => format!("{} cannot be read, so it has no accepted state", path(at)),
+        Event::Unguarded { path: at, .. } => format!("{} cannot be read, so it has no accepted state", path(at)),
         Event::Contested { path: at } => format!("{}, restored without asking from here on", path(at)),
         Event::Recovered { from_session, restored, kept } => format!(
             "the accepted state of session {}: {} restored{}",
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_a_session_begins_with_is_counted_instead_of_listed() {
-        assert_eq!(lined(Event::Directory { path: "a".into(), mode: 0o755, uid: 0, gid: 0 }), None);
+        assert_eq!(lined(Event::Directory { path: "a".into(), mode: 0o755, uid: 0, gid: 0, xattrs: None }), None);
         assert!(lined(Event::Sealed { files: 1 }).expect("is listed").ends_with("complete: 1 protected file"));
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use platform::backends::backends;
@@ -21,10 +20,11 @@ use crate::store::{Objects, Quarantine};
 use crate::text::json_line;
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
+use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
 use crate::watch::recovery::{Recovered, accepted, unguarded};
 use crate::watch::report::{ReportPath, WatchReport};
-use crate::watch::session::{Message, Options, Parts, Session};
+use crate::watch::session::{Options, Parts, Session};
 use crate::watch::tally::Tally;
 
 use super::args::{BackendChoice, Color, WatchArgs};
@@ -79,11 +79,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     })?;
     let session_log = ReportPath::new(state.path().join(log.name()).as_os_str().as_bytes().to_vec());
 
-    let (sender, messages) = mpsc::channel();
-    let _signals = start_signals(&sender)?;
+    let (post, messages) = inbox();
+    let _signals = start_signals(&post)?;
     let raw = terminal.raw().map_err(|error| no_terminal(&error))?;
     let colour = wants_colour(color, environment, true);
-    start_input(&terminal, &sender)?;
+    start_input(&terminal, &post)?;
     let mut console = Console::new(terminal, raw, colour, Arc::clone(&clock));
     let started = Started {
         asked: &asked,
@@ -138,7 +138,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         known,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
     };
-    let (backend_name, subscription) = match start_first(candidates, &set, &sender) {
+    let (backend_name, subscription) = match start_first(candidates, &set, &post) {
         Ok((name, subscription, warnings)) => {
             warnings.iter().for_each(|line| console.line(line));
             (name, subscription)
@@ -149,13 +149,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         }
     };
     let start_polling = {
-        let sender = sender.clone();
         Box::new(move || {
             let poll = backends().into_iter().find(|backend| backend.name() == "poll")?;
-            poll.start(set.clone(), sink(&sender)).ok()
+            poll.start(set.clone(), sink(&post)).ok()
         })
     };
-    drop(sender);
     let options = Options {
         session,
         backend: backend_name,
@@ -278,14 +276,10 @@ fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
 type Running = (&'static str, Box<dyn Subscription>, Vec<String>);
 
 /// Starts the first that can cover this very tree: a backend may work here and not on the tree's file system.
-fn start_first(
-    candidates: Vec<Box<dyn EventSource>>,
-    set: &WatchSet,
-    sender: &Sender<Message>,
-) -> Result<Running, Refusal> {
+fn start_first(candidates: Vec<Box<dyn EventSource>>, set: &WatchSet, post: &Post) -> Result<Running, Refusal> {
     let mut reasons = Vec::new();
     for backend in candidates {
-        match backend.start(set.clone(), sink(sender)) {
+        match backend.start(set.clone(), sink(post)) {
             Ok(subscription) => {
                 let lines = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
                 return Ok((backend.name(), subscription, lines));
@@ -296,29 +290,29 @@ fn start_first(
     Err(unavailable(&reasons.join("; ")))
 }
 
-fn start_signals(sender: &Sender<Message>) -> Result<Signals, Refusal> {
-    let sender = sender.clone();
+fn start_signals(post: &Post) -> Result<Signals, Refusal> {
+    let post = post.clone();
     Signals::start(Box::new(move |signal| {
         // Nobody listens any more once the watch has ended.
-        let _ = sender.send(Message::Signal(signal));
+        post.signal(signal);
     }))
     .map_err(|error| {
         Refusal::new(RefusalCode::NoTty, causes(&error), "too many threads or open files may be the reason")
     })
 }
 
-fn start_input(terminal: &Terminal, sender: &Sender<Message>) -> Result<(), Refusal> {
-    let sender = sender.clone();
+fn start_input(terminal: &Terminal, post: &Post) -> Result<(), Refusal> {
+    let post = post.clone();
     terminal
         .spawn_input(Box::new(move |event| {
-            let _ = sender.send(Message::Input(event));
+            post.input(event);
         }))
         .map_err(|error| no_terminal(&error))
 }
 
-fn sink(sender: &Sender<Message>) -> platform::event::Sink {
-    let sender = sender.clone();
-    Box::new(move |hint| sender.send(Message::Hint(hint)).is_ok())
+fn sink(post: &Post) -> platform::event::Sink {
+    let post = post.clone();
+    Box::new(move |hint| post.hint(hint))
 }
 
 fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Option<Notifier> {

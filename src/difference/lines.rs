@@ -8,8 +8,15 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 /// square of the number; beyond it, lines are only counted by what they hold, in which a moved line has not changed.
 const MOST_COMPARED: usize = 2000;
 
-/// `+3 -1 lines`, or the sizes if either side is binary.
+/// `+3 -1 lines`, or the sizes if either side is binary; what a file that is gone had, and whether a new one is empty.
 pub(super) fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+    match (before, after) {
+        (Some(b""), None) => return "it was empty".to_owned(),
+        (None, Some(b"")) => return "it is empty".to_owned(),
+        (Some(gone), None) if is_binary(gone) => return format!("all gone: {}, binary", plural(gone.len(), "byte")),
+        (Some(gone), None) => return format!("all gone: {}", plural(split(gone).len(), "line")),
+        _ => {}
+    }
     if [before, after].into_iter().flatten().any(is_binary) {
         let size = |side: Option<&[u8]>| side.map_or_else(|| "nothing".to_owned(), |bytes| bytes.len().to_string());
         return format!("binary, {} -> {} bytes", size(before), size(after));
@@ -19,6 +26,10 @@ pub(super) fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
         (0, 0) => "the order of lines changed".to_owned(),
         (added, removed) => format!("+{added} -{removed} lines"),
     }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn is_binary(bytes: &[u8]) -> bool {
@@ -73,8 +84,20 @@ mod tests {
     fn lines_that_came_and_went_are_counted() {
         assert_eq!(counted(Some(b"a\nb\nc\n"), Some(b"a\nx\ny\nz\nc\n")), "+3 -1 lines");
         assert_eq!(counted(None, Some(b"a\nb")), "+2 -0 lines");
-        assert_eq!(counted(Some(b"a\n"), None), "+0 -1 lines");
         assert_eq!(counted(Some(b"a\nb\n"), Some(b"b\na\n")), "+1 -1 lines");
+    }
+
+    #[test]
+    fn of_a_file_that_is_gone_all_is_counted() {
+        assert_eq!(counted(Some(b"a\n"), None), "all gone: 1 line");
+        assert_eq!(counted(Some(b"a\nb\nc"), None), "all gone: 3 lines");
+        assert_eq!(counted(Some(b"\0\xff"), None), "all gone: 2 bytes, binary");
+    }
+
+    #[test]
+    fn an_empty_file_that_came_or_went_is_called_empty() {
+        assert_eq!(counted(Some(b""), None), "it was empty");
+        assert_eq!(counted(None, Some(b"")), "it is empty");
     }
 
     #[test]

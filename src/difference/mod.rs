@@ -94,13 +94,17 @@ pub fn difference(format: Format, before: Option<&[u8]>, after: Option<&[u8]>) -
         return Difference::default();
     }
     let counted = lines::counted(before, after);
-    let (before, Some(after)) = (before.unwrap_or_default(), after) else {
-        return Difference { lines: vec![counted.clone()], details: vec![counted] };
-    };
+    let one_sided = before.is_none() || after.is_none();
+    // A file that is not there has no key, as an empty one.
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     if format == Format::Lines || before.len().max(after.len()) > MOST_BYTES {
         return Difference { lines: vec![counted.clone()], details: vec![counted] };
     }
     match changes(format, before, after) {
+        // No layout to compare with.
+        Some(changes) if one_sided && changes.entries.is_empty() => {
+            Difference { lines: vec![counted.clone()], details: vec![counted] }
+        }
         Some(changes) => changes.shown(&counted),
         None => {
             let unread = format!("{counted}; not valid {}", format.name());

@@ -42,8 +42,17 @@ fn what_is_not_the_format_is_counted() {
     assert_eq!(lines(Format::Json, "{}\n", "{\"a\": 1e999}\n"), ["+1 -1 lines; not valid JSON"]);
     assert_eq!(lines(Format::Yaml, "a: 1\n", "a: [\n"), ["+1 -1 lines; not valid YAML"]);
     assert_eq!(lines(Format::Toml, "a = 1\n", "a = \n"), ["+1 -1 lines; not valid TOML"]);
-    let difference = difference(Format::Dotenv, Some(b"A=1\n"), None);
-    assert_eq!(difference.lines, ["+0 -1 lines"]);
+}
+
+#[test]
+fn a_file_that_is_gone_names_the_keys_it_had() {
+    let gone = |format, before: &str| difference(format, Some(before.as_bytes()), None);
+    assert_eq!(gone(Format::Dotenv, "A=1\nB=2\n").lines, ["- A", "- B"]);
+    assert_eq!(gone(Format::Dotenv, "A=1\nB=2\n").details, ["- A", "- B", "all gone: 2 lines"]);
+    assert_eq!(gone(Format::Json, "{\"a\": 1}\n").lines, ["- a"]);
+    assert_eq!(gone(Format::Yaml, "a: [\n").lines, ["all gone: 1 line; not valid YAML"]);
+    assert_eq!(gone(Format::Dotenv, "# nothing\n").lines, ["all gone: 1 line"]);
+    assert_eq!(gone(Format::Lines, "a\nb\nc\n").lines, ["all gone: 3 lines"]);
 }
 
 #[test]

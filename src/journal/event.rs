@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::record::{Record, from_octal, octal};
+use super::stamps::Stamps;
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
 use crate::rules::{Mode, Rule};
@@ -100,12 +101,18 @@ pub enum Event {
         uid: u32,
         /// Group.
         gid: u32,
+        /// Digest of its extended attributes, default ACLs among them, as a [`Record`] has them; `None` if there are none.
+        #[serde(default)]
+        xattrs: Option<Digest>,
     },
     /// A path that exists and could not be read when the session began, or a directory with all in it: it has no accepted
     /// state, and recovery must not take it for one that was added.
     Unguarded {
         /// Which path.
         path: String,
+        /// What was known of the file; `None` for a directory, or if nothing was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stamps: Option<Stamps>,
     },
     /// The baseline is complete and its objects are durable: from here on this session's state is the accepted one.
     Sealed {

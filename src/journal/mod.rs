@@ -21,6 +21,7 @@ mod read;
 mod record;
 mod replay;
 mod scan;
+mod stamps;
 mod time;
 
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use memory::{FailsAt, MemoryJournal};
 pub use read::{Seen, Verified, read, read_from, verify};
 pub use record::{Record, RecordError, RecordType};
 pub use replay::{AcceptedState, DirectoryState, Replay, Replayed, SessionInfo, Unfinished, replay};
+pub use stamps::Stamps;
 pub use time::{rfc3339, session_id};
 
 /// Where entries of one session go.

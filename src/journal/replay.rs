@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::event::{Event, Options, RestoreOutcome};
 use super::line::Entry;
 use super::record::Record;
+use super::stamps::Stamps;
 use crate::digest::Digest;
 use crate::rules::{Mode, Rule};
 
@@ -34,6 +35,8 @@ pub struct DirectoryState {
     pub uid: u32,
     /// Group.
     pub gid: u32,
+    /// Digest of its extended attributes.
+    pub xattrs: Option<Digest>,
 }
 
 /// A restore that began and was not finished: its temporary name may still be there.
@@ -84,8 +87,9 @@ pub struct Replayed {
     pub baseline: BTreeMap<String, AcceptedState>,
     /// Directories above them, by stored name.
     pub directories: BTreeMap<String, DirectoryState>,
-    /// Paths that existed and could not be read, by stored name; all that lies below them counts, too.
-    pub unguarded: BTreeSet<String>,
+    /// Paths that existed and could not be read, by stored name, and what was known of them; all that lies below them
+    /// counts, too.
+    pub unguarded: BTreeMap<String, Option<Stamps>>,
     /// Restores that were under way.
     pub unfinished: Vec<Unfinished>,
     /// Paths that were contested in the session whose baseline stands.
@@ -98,7 +102,7 @@ struct Part {
     info: Option<SessionInfo>,
     baseline: BTreeMap<String, AcceptedState>,
     directories: BTreeMap<String, DirectoryState>,
-    unguarded: BTreeSet<String>,
+    unguarded: BTreeMap<String, Option<Stamps>>,
     contested: BTreeSet<String>,
     has_ended: bool,
 }
@@ -137,14 +141,14 @@ impl Replay {
                     part.baseline.insert(path, AcceptedState { rule, mode, snapshot });
                 }
             }
-            Event::Directory { path, mode, uid, gid } => {
+            Event::Directory { path, mode, uid, gid, xattrs } => {
                 if let Some(part) = self.current() {
-                    part.directories.insert(path, DirectoryState { mode, uid, gid });
+                    part.directories.insert(path, DirectoryState { mode, uid, gid, xattrs });
                 }
             }
-            Event::Unguarded { path } => {
+            Event::Unguarded { path, stamps } => {
                 if let Some(part) = self.current() {
-                    part.unguarded.insert(path);
+                    part.unguarded.insert(path, stamps);
                 }
             }
             Event::Sealed { .. } => {
@@ -304,12 +308,24 @@ mod tests {
 
     #[test]
     fn contested_paths_and_directories_are_those_of_the_standing_session() {
-        let directory = Event::Directory { path: ".github".into(), mode: 0o755, uid: 1, gid: 2 };
+        let directory =
+            Event::Directory { path: ".github".into(), mode: 0o755, uid: 1, gid: 2, xattrs: Some(Digest::of(b"acl")) };
         let contested = Event::Contested { path: ".env".into() };
         let events = [session(), directory, baseline(".env", "one"), sealed(), contested, session()];
         let replayed = come_to(&events);
         assert!(replayed.contested.contains(".env"));
-        assert_eq!(replayed.directories[".github"], DirectoryState { mode: 0o755, uid: 1, gid: 2 });
+        assert_eq!(
+            replayed.directories[".github"],
+            DirectoryState { mode: 0o755, uid: 1, gid: 2, xattrs: Some(Digest::of(b"acl")) }
+        );
         assert!(come_to(&[&events[..], &[sealed()]].concat()).contested.is_empty());
+    }
+
+    #[test]
+    fn a_directory_of_a_journal_that_knew_no_attributes_has_none() {
+        let line = r#"{"directory":{"path":".github","mode":"0755","uid":1,"gid":2}}"#;
+        let event: Event = serde_json::from_str(line).expect("is read");
+        let directory = DirectoryState { mode: 0o755, uid: 1, gid: 2, xattrs: None };
+        assert_eq!(come_to(&[session(), event, sealed()]).directories[".github"], directory);
     }
 }

@@ -12,7 +12,7 @@ use std::io::{self, Read as _, Seek as _};
 use std::sync::Mutex;
 
 use platform::stat::FileType;
-use platform::{Dir, FsError, attributes, copy, durable, random};
+use platform::{Dir, FsError, attributes, copy, durable, file, random};
 
 use crate::digest::Digest;
 
@@ -116,8 +116,8 @@ impl Objects {
         if self.holds(digest, content.len() as u64)? {
             return Ok(());
         }
-        let (name, file) = self.unfinished()?;
-        let written = durable::write_all(&file, content).map_err(bytes("write"));
+        let (name, unfinished) = self.unfinished()?;
+        let written = file::write_all(&unfinished, &name, content).map_err(StoreError::from);
         self.finish(&name, digest, written)
     }
 

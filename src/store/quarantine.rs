@@ -5,19 +5,23 @@
 //! the description says. Nothing is ever opened but regular files, and nothing is followed.
 //! Limit: a file over the size cap or one we may not read, and every directory, is moved whole, so whoever has such a
 //! file open can still write to it. What is on another file system and cannot be copied stays aside in its directory.
+//! What lies aside is known to this run as it was left, by name, identity and stamps; a later run knows its description.
 //! Source: rename(2) (`EXDEV`; moving a directory needs write permission on it), fsync(2).
 
 mod error;
+mod left;
 mod putting;
 mod taking;
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use platform::{Dir, FileId, FsError, attributes, durable};
+use platform::{Dir, FileId, FsError, attributes, file};
 
 pub use error::{QuarantineError, QuarantineId};
+use left::Left;
 
 use super::about::{About, Held};
 use super::objects::open_or_make;
@@ -61,13 +65,20 @@ pub struct Quarantine {
     max_copied: u64,
     /// The number the next name is tried with.
     next: AtomicU32,
+    /// What was left aside in this run.
+    left: Mutex<Left>,
 }
 
 impl Quarantine {
     /// Opens `quarantine` in the state folder, and makes it if there is none. Files of more than `max_copied` bytes are
     /// moved instead of copied.
     pub fn open(state: &Dir, max_copied: u64) -> Result<Self, QuarantineError> {
-        Ok(Self { dir: open_or_make(state, b"quarantine")?, max_copied, next: AtomicU32::new(0) })
+        Ok(Self {
+            dir: open_or_make(state, b"quarantine")?,
+            max_copied,
+            next: AtomicU32::new(0),
+            left: Mutex::default(),
+        })
     }
 
     /// A new, empty place for something rejected at this wall time (RFC 3339).
@@ -110,9 +121,9 @@ impl Quarantine {
     fn describe(&self, entry: &Dir, about: &About) -> Result<(), QuarantineError> {
         let fresh = b"about.new";
         entry.remove_all(fresh)?;
-        let file = entry.create_new(fresh, 0o600)?;
-        durable::write_all(&file, about.to_line().as_bytes()).map_err(bytes("describe"))?;
-        attributes::sync(&file)?;
+        let described = entry.create_new(fresh, 0o600)?;
+        file::write_all(&described, fresh, about.to_line().as_bytes())?;
+        attributes::sync(&described)?;
         entry.rename(fresh, entry, b"about.json")?;
         entry.sync()?;
         Ok(self.dir.sync()?)

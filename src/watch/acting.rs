@@ -5,29 +5,18 @@
 
 use std::collections::BTreeSet;
 
-use platform::{Moment, Place};
+use platform::Place;
 
 use crate::ask::{Key, shown_digest};
-use crate::baseline::{Change, Restore, RestoreError, Row, Snapshot};
+use crate::baseline::{Restore, RestoreError, Row, Snapshot};
 use crate::cli::exit::causes;
 use crate::journal::{Event, Record, RestoreOutcome, rfc3339};
-use crate::rules::Class;
 use crate::store::Rejection;
 
 use super::lines;
-use super::machine::{Answer, Effect, Input, Outcome};
+use super::machine::{Answer, Effect, Input, Outcome, Refused, Seen};
 use super::report::{Decision, Kept};
 use super::session::Session;
-
-/// A refused change on its way back.
-struct Refusal {
-    place: Place,
-    class: Class,
-    change: Change,
-    detected: Moment,
-    outcome: Outcome,
-    failures: u32,
-}
 
 impl Session {
     /// Feeds the machine and does what comes out. Called while something is being done, it only adds to what is to do.
@@ -74,17 +63,15 @@ impl Session {
 
     fn act(&mut self, effect: Effect) {
         match effect {
-            Effect::Restore { place, class, change, detected, outcome, failures } => {
-                self.restore(Refusal { place, class, change, detected, outcome, failures });
-            }
-            Effect::Accept { place, class, change, detected } => self.accept(place, class, change, detected),
-            Effect::Keep { place, class, change, detected } => self.keep(place, class, change, detected),
-            Effect::Contest { place } => {
+            Effect::Restore(refused) => self.restore(refused),
+            Effect::Accept(seen) => self.accept(seen),
+            Effect::Keep(seen) => self.keep(seen),
+            Effect::Contest(place) => {
                 let shown = self.parts.roots.shown(&place);
                 self.say(&lines::contested(&shown, self.options.contest_limit));
                 self.tally.note(Event::Contested { path: self.parts.roots.stored(&place) });
             }
-            Effect::Transient { place, class, change, .. } => {
+            Effect::Transient(Seen { place, class, change, .. }) => {
                 self.after_bytes.remove(&place);
                 self.tally.note(Event::Transient {
                     path: self.parts.roots.stored(&place),
@@ -94,55 +81,58 @@ impl Session {
                     writer: None,
                 });
             }
-            Effect::Settled { place, class, change, detected, outcome, failures } => {
-                let refusal = Refusal { place, class, change, detected, outcome, failures };
-                self.restored(&refusal, Vec::new());
-            }
+            Effect::Settled(refused) => self.restored(&refused, Vec::new()),
         }
     }
 
-    fn accept(&mut self, place: Place, class: Class, change: Change, detected: Moment) {
-        let shown = self.parts.roots.shown(&place);
-        let before = match self.baseline.accept(place.clone(), Row { class, snapshot: change.after.clone() }) {
+    fn accept(&mut self, seen: Seen) {
+        let Seen { place, class, change, .. } = &seen;
+        let shown = self.parts.roots.shown(place);
+        let before = match self.baseline.accept(place.clone(), Row { class: *class, snapshot: change.after.clone() }) {
             Ok(before) => before,
             Err(error) => return self.not_accepted(place, &shown, &causes(&error)),
         };
-        self.note_parents(&place);
-        self.tally.note(Event::Accepted {
-            path: self.parts.roots.stored(&place),
+        self.note_parents(place);
+        let entry = Event::Accepted {
+            path: self.parts.roots.stored(place),
             rule: class.rule,
             kind: change.kind,
             snapshot: Record::of(&change.after),
-        });
-        if let Err(reason) = self.commit() {
+        };
+        if let Err(reason) = self.commit_with(Some(entry)) {
             // What is not durable is not accepted: a crash would undo it without a word.
             match before {
                 Some(row) => {
                     self.baseline.accept(place.clone(), row).expect("it had room a moment ago");
                 }
                 None => {
-                    self.baseline.remove(&place);
+                    self.baseline.remove(place);
                 }
             }
             return self.not_accepted(place, &shown, &reason);
         }
-        self.after_bytes.remove(&place);
+        self.after_bytes.remove(place);
+        self.unreadable.remove(place);
         if change.after.is_absent() {
-            self.baseline.remove(&place);
+            self.baseline.remove(place);
         }
-        self.decided(&place, class, &change, detected, Outcome::Accepted.name(), None, None);
+        self.step(Input::Accepted(place.clone()));
+        self.decided(&seen, Outcome::Accepted.name(), None, None);
         self.say(&lines::decided(&shown, Outcome::Accepted));
     }
 
-    fn not_accepted(&mut self, place: Place, shown: &str, reason: &str) {
+    fn not_accepted(&mut self, place: &Place, shown: &str, reason: &str) {
         self.say(&format!("keep watch: {shown} NOT accepted: {reason}"));
+        self.step(Input::NotAccepted(place.clone()));
         let now = self.now();
-        self.to_look.insert(place, now);
+        self.to_look.insert(place.clone(), now);
     }
 
-    fn keep(&mut self, place: Place, class: Class, change: Change, detected: Moment) {
+    fn keep(&mut self, seen: Seen) {
+        let Seen { place, class, change, detected } = seen;
         let shown = self.parts.roots.shown(&place);
         self.after_bytes.remove(&place);
+        self.unreadable.remove(&place);
         if change.after.is_absent() {
             self.baseline.remove(&place);
         } else if self.baseline.accept(place.clone(), Row { class, snapshot: change.after.clone() }).is_err() {
@@ -165,8 +155,8 @@ impl Session {
         self.say(&lines::kept(&shown, class.rule, change.kind.name(), &shown_digest(&change)));
     }
 
-    fn restore(&mut self, refusal: Refusal) {
-        let place = &refusal.place;
+    fn restore(&mut self, refused: Refused) {
+        let place = &refused.seen.place;
         let absent = Snapshot::absent();
         let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot).clone();
         let at = rfc3339(self.parts.clock.wall());
@@ -174,9 +164,9 @@ impl Session {
         let why = Rejection {
             shown: self.parts.roots.shown(place),
             stored: stored.clone(),
-            rule: refusal.class.rule,
-            kind: refusal.change.kind,
-            outcome: Some(refusal.outcome.name().to_owned()),
+            rule: refused.seen.class.rule,
+            kind: refused.seen.change.kind,
+            outcome: Some(refused.outcome.name().to_owned()),
             session: self.options.session.clone(),
             rejected_at: at.clone(),
         };
@@ -186,7 +176,7 @@ impl Session {
             place,
             accepted: &accepted,
             // What replaced it since was never accepted either; but what came only now is told apart by its identity.
-            seen: if refusal.failures == 0 { refusal.change.after.id() } else { None },
+            seen: if refused.failures == 0 { refused.seen.change.after.id() } else { None },
             baseline: &self.baseline,
             objects: &self.parts.objects,
             quarantine: &self.parts.quarantine,
@@ -194,7 +184,7 @@ impl Session {
             is_new_directory: &|path| new_dirs.contains(&Place { root: place.root, path: path.clone() }),
         };
         let journal = &mut self.parts.journal;
-        let outcome = restore_outcome(refusal.outcome);
+        let outcome = restore_outcome(refused.outcome);
         let done = restore.run(|intent| {
             let event = Event::Restoring {
                 path: stored.clone(),
@@ -224,18 +214,19 @@ impl Session {
                 }
                 let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
                 self.step(Input::Restored(place.clone()));
-                self.restored(&refusal, ids);
+                self.restored(&refused, ids);
             }
-            Err(error) => self.not_restored(refusal, &error),
+            Err(error) => self.not_restored(&refused, &error),
         }
     }
 
-    fn restored(&mut self, refusal: &Refusal, quarantine: Vec<String>) {
-        let Refusal { place, class, change, detected, outcome, failures } = refusal;
+    fn restored(&mut self, refused: &Refused, quarantine: Vec<String>) {
+        let Refused { seen, outcome, failures } = refused;
+        let Seen { place, class, change, .. } = seen;
         let shown = self.parts.roots.shown(place);
         self.after_bytes.remove(place);
         let attempts = if *failures > 0 { Some(failures + 1) } else { None };
-        self.decided(place, *class, change, *detected, outcome.name(), quarantine.first().cloned(), attempts);
+        self.decided(seen, outcome.name(), quarantine.first().cloned(), attempts);
         self.tally.note(Event::Restored {
             path: self.parts.roots.stored(place),
             rule: class.rule,
@@ -245,53 +236,55 @@ impl Session {
             quarantine,
             attempts: failures + 1,
         });
+        let line = if self.nothing_is_accepted_any_more(place, *class) {
+            lines::taken_away(&shown, *outcome)
+        } else {
+            lines::decided(&shown, *outcome)
+        };
         if *outcome == Outcome::AutoRestored {
             let now = self.now();
-            self.parts.console.line_now_and_then(&shown, &lines::decided(&shown, *outcome), now);
+            self.parts.console.line_now_and_then(&shown, &line, now);
         } else {
-            self.say(&lines::decided(&shown, *outcome));
+            self.say(&line);
         }
     }
 
-    fn not_restored(&mut self, refusal: Refusal, error: &RestoreError) {
-        let shown = self.parts.roots.shown(&refusal.place);
+    fn not_restored(&mut self, refused: &Refused, error: &RestoreError) {
+        let place = &refused.seen.place;
+        let shown = self.parts.roots.shown(place);
         let reason = causes(error);
         let now = self.now();
         self.parts.console.line_if_new(&shown, &lines::not_restored(&shown, &reason), now);
-        if refusal.failures == 0 {
+        if refused.failures == 0 {
             self.tally.note(Event::RestoreFailed {
-                path: self.parts.roots.stored(&refusal.place),
+                path: self.parts.roots.stored(place),
                 errno: error.errno(),
                 reason,
             });
         }
-        self.step(Input::NotRestored(refusal.place.clone()));
+        self.step(Input::NotRestored(place.clone()));
         if matches!(error, RestoreError::AnotherObject { .. }) {
             // Something else came in between. It is refused as well; what it is goes to quarantine with the next try.
-            self.to_look.insert(refusal.place.clone(), now);
+            self.to_look.insert(place.clone(), now);
             self.sweep_at = now;
         }
     }
 
     /// Adds a row to the report.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn decided(
         &mut self,
-        place: &Place,
-        class: Class,
-        change: &Change,
-        detected: Moment,
+        seen: &Seen,
         outcome: &'static str,
         quarantine: Option<String>,
         restore_attempts: Option<u32>,
     ) {
         self.tally.decided(Decision {
-            path: self.report_path(place),
-            rule: class.rule,
-            kind: change.kind,
+            path: self.report_path(&seen.place),
+            rule: seen.class.rule,
+            kind: seen.change.kind,
             outcome,
-            sha256_after: change.after.digest(),
-            detected_at: self.wall(detected),
+            sha256_after: seen.change.after.digest(),
+            detected_at: self.wall(seen.detected),
             decided_at: self.parts.clock.wall(),
             quarantine,
             restore_attempts,
@@ -299,17 +292,24 @@ impl Session {
         });
     }
 
-    /// Makes the waiting entries durable.
+    /// Makes the waiting entries durable. Those that could not be written wait on.
     pub(super) fn commit(&mut self) -> Result<(), String> {
+        self.commit_with(None)
+    }
+
+    /// Makes the waiting entries durable, and this one with them: it is in the journal then, or nowhere.
+    fn commit_with(&mut self, last: Option<Event>) -> Result<(), String> {
         let notes = self.tally.take_notes();
-        if notes.is_empty() {
+        if notes.is_empty() && last.is_none() {
             return Ok(());
         }
         let at = rfc3339(self.parts.clock.wall());
         let journal = &mut self.parts.journal;
-        let appended = notes.iter().try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
+        let mut events = notes.iter().chain(&last);
+        let appended = events.try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
         appended.map_err(|error| {
             journal.discard();
+            self.tally.give_back(notes);
             causes(&error)
         })
     }

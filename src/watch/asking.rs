@@ -17,15 +17,16 @@ impl Session {
     /// Puts the oldest question on the screen, or takes it off.
     pub(super) fn draw(&mut self) {
         self.parts.console.tick();
-        let Some(question) = self.machine.question() else {
+        let Some((id, version, waiting)) = self.machine.asked() else {
             if !self.parts.console.is_free() {
                 self.parts.console.clear();
             }
             return;
         };
-        if self.parts.console.shows(question.id, question.version, question.waiting) {
+        if self.parts.console.shows(id, version, waiting) || self.parts.console.puts_off(id) {
             return;
         }
+        let question = self.machine.question().expect("it has an id");
         let picture = self.picture(&question);
         let notification = picture.words.notification();
         if self.parts.console.show(picture)

@@ -1,8 +1,8 @@
 //! The terminal of a watch: what stands on it, since when, and which keys count.
 //!
 //! Promise: a key counts only for the question that is on the screen, in the form that has been there long enough; a
-//! terminal that takes no bytes delays nothing but its own picture. Limit: what the terminal program does with the bytes
-//! is out of our hands.
+//! terminal that takes no bytes delays nothing but its own picture. A storm of changes costs a few redraws a second, however
+//! many they are: a person reads no faster. Limit: what the terminal program does with the bytes is out of our hands.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +15,10 @@ use crate::ask::{self, Bell, Frame, Key, Keys, Screen};
 
 /// How often a terminal that took no bytes is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
+/// The open question is drawn again once in this time on the average, be it for its own sake or for lines above it,
+const DRAW_AGAIN: Duration = Duration::from_millis(50);
+/// and as often as it takes while that is no more than this ahead: a few changes are shown at once, a storm is not.
+const DRAW_AHEAD: Duration = Duration::from_secs(1);
 /// A line that repeats is said again after this time.
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 
@@ -41,6 +45,12 @@ pub struct Console {
     clock: Arc<dyn Clock>,
     shown: Option<Shown>,
     next_tick: Option<Moment>,
+    /// Until when drawing has used up its share of time.
+    drawn_for: Moment,
+    /// Whether there is something newer to be shown than what was drawn.
+    put_off: bool,
+    /// Lines to be printed with the next drawing.
+    unprinted: Vec<String>,
     /// When which line was last said, for those that would repeat.
     said: HashMap<String, (String, Moment)>,
     hung_up: bool,
@@ -78,6 +88,9 @@ impl Console {
             clock,
             shown: None,
             next_tick: None,
+            drawn_for: Moment::default(),
+            put_off: false,
+            unprinted: Vec::new(),
             said: HashMap::new(),
             hung_up: false,
             suspended: None,
@@ -94,8 +107,17 @@ impl Console {
         self.shown.is_none()
     }
 
+    /// Whether a change of the question with this id has to wait, because it was drawn too often. Another question
+    /// never has to. Until it is drawn, keys are for what can be read.
+    pub fn puts_off(&mut self, id: u64) -> bool {
+        let same = self.shown.as_ref().is_some_and(|shown| shown.id == id);
+        self.put_off = same && !self.may_draw();
+        self.put_off
+    }
+
     /// Draws a question. Returns whether it is another one than before.
     pub fn show(&mut self, picture: Picture) -> bool {
+        self.print();
         let Picture { id, version, deadline, waiting, members, words, details } = picture;
         let before = self.shown.take();
         let bell = match &before {
@@ -111,6 +133,8 @@ impl Console {
             _ => None,
         };
         self.shown = Some(Shown { id, version, waiting, deadline, members, words, details, since });
+        self.put_off = false;
+        self.count_drawing();
         self.note_shown();
         self.schedule();
         bell == Bell::Ring
@@ -118,11 +142,13 @@ impl Console {
 
     /// Takes the question off: it was decided, or is none any more.
     pub fn clear(&mut self) {
+        self.print();
         if self.shown.take().is_some() {
             let frame = self.screen.withdraw();
             self.emit(&frame);
             self.keys.withdrawn();
             self.next_tick = None;
+            self.put_off = false;
         }
     }
 
@@ -139,12 +165,17 @@ impl Console {
     /// When the countdown, or a terminal that took no bytes, needs attention.
     pub fn wake_at(&self) -> Option<Moment> {
         let again = (!self.terminal.is_clear() && !self.hung_up).then(|| self.clock.now() + TRY_AGAIN);
-        [self.next_tick, again].into_iter().flatten().min()
+        let now = self.clock.now();
+        let draw = (self.put_off || !self.unprinted.is_empty()).then(|| now + self.drawn_for.since(now + DRAW_AHEAD));
+        [self.next_tick, again, draw].into_iter().flatten().min()
     }
 
-    /// Draws the countdown, and what the terminal did not take before.
+    /// Draws the countdown, lines that are due, and what the terminal did not take before.
     pub fn tick(&mut self) {
         let now = self.clock.now();
+        if self.may_draw() {
+            self.print();
+        }
         if !self.terminal.is_clear() {
             let state = self.terminal.flush_pending();
             self.wrote(state);
@@ -161,10 +192,19 @@ impl Console {
         }
     }
 
-    /// A line above the question.
+    /// A line above the question. In a burst, several are printed together.
     pub fn line(&mut self, line: &str) {
-        let frame = self.screen.line(line);
-        self.emit(&frame);
+        self.unprinted.push(line.to_owned());
+        if self.shown.is_none() || self.may_draw() {
+            self.print();
+        }
+    }
+
+    fn print(&mut self) {
+        if !self.unprinted.is_empty() {
+            let lines = std::mem::take(&mut self.unprinted);
+            self.lines(&lines);
+        }
     }
 
     /// A line about a path, at most one a second.
@@ -195,6 +235,7 @@ impl Console {
 
     /// Shows the keys.
     pub fn help(&mut self) {
+        self.print();
         if let Some(shown) = &self.shown {
             let lines = shown.words.help();
             self.lines(&lines);
@@ -203,6 +244,7 @@ impl Console {
 
     /// Shows more of what changed.
     pub fn details(&mut self) {
+        self.print();
         if let Some(shown) = &self.shown {
             let mut lines = if shown.members.len() > 1 { shown.words.list() } else { Vec::new() };
             lines.extend(shown.details.iter().cloned());
@@ -212,7 +254,16 @@ impl Console {
 
     fn lines(&mut self, lines: &[String]) {
         let frame = self.screen.lines(lines);
+        self.count_drawing();
         self.emit(&frame);
+    }
+
+    fn may_draw(&self) -> bool {
+        self.clock.now() + DRAW_AHEAD >= self.drawn_for
+    }
+
+    fn count_drawing(&mut self) {
+        self.drawn_for = self.drawn_for.max(self.clock.now()) + DRAW_AGAIN;
     }
 
     /// The terminal has another size.
@@ -224,6 +275,7 @@ impl Console {
 
     /// Undoes raw mode, stops the process, and comes back when it goes on.
     pub fn suspend(&mut self) {
+        self.print();
         // What cannot be stopped goes on; the person sees that.
         let stopped = self.terminal.suspend();
         self.resume();
@@ -260,6 +312,7 @@ impl Console {
 
     /// Leaves raw mode, the question taken off.
     pub fn finish(&mut self) {
+        self.print();
         let _pending_or_not = self.terminal.flush_pending();
         self.raw = None;
     }

@@ -10,7 +10,7 @@ use crate::journal::Event;
 use crate::store::serialize_attributes;
 
 use super::lines::counted;
-use super::machine::{Input, Outcome, Unrestored};
+use super::machine::{Input, Outcome, Refused};
 use super::report::WatchReport;
 use super::session::{End, Phase, Session};
 use super::survey::survey;
@@ -32,16 +32,10 @@ impl Session {
             }
             self.step(Input::Stop);
         }
-        let failed: Vec<_> = self
-            .machine
-            .unrestored()
-            .map(|Unrestored { place, class, change, detected, failures }| {
-                (place.clone(), class, change.clone(), detected, failures)
-            })
-            .collect();
+        let failed: Vec<_> = self.machine.unrestored().cloned().collect();
         let in_order = failed.is_empty();
-        for (place, class, change, detected, failures) in failed {
-            self.decided(&place, class, &change, detected, "restore_failed", None, Some(failures));
+        for Refused { seen, failures, .. } in &failed {
+            self.decided(seen, "restore_failed", None, Some(*failures));
         }
         let mut report = self.report(&end);
         let exit = match end {
@@ -77,6 +71,8 @@ impl Session {
                 wanted.insert(Digest::of(&serialize_attributes(&row.snapshot.xattrs)));
             }
         }
+        let directories = self.baseline.directories().filter(|(_, directory)| !directory.xattrs.is_empty());
+        wanted.extend(directories.map(|(_, directory)| Digest::of(&serialize_attributes(&directory.xattrs))));
         // What cannot be removed is a little space, no fault of the watch.
         let _removed_or_not = self.parts.objects.retain(&wanted);
     }

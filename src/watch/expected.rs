@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use platform::{Place, RootId};
 
 use crate::baseline::{Row, Snapshot};
+use crate::journal::Stamps;
 use crate::roots::Roots;
 use crate::rules::Mode;
 use crate::rules::set::RuleSet;
@@ -21,8 +22,9 @@ pub struct Expected {
     rows: BTreeMap<Place, Snapshot>,
     /// Paths that the earlier rules restore and that have no row were accepted as absent.
     rules: Option<RuleSet>,
-    /// What the earlier run could not read and did not guard: whatever is there may have been there all the time.
-    unguarded: Vec<Place>,
+    /// What the earlier run could not read and did not guard, and what it knew of it: what is there may have been there all
+    /// the time.
+    unguarded: BTreeMap<Place, Option<Stamps>>,
     /// Roots beyond the tree are the same ones in both runs.
     same_roots: bool,
 }
@@ -33,7 +35,7 @@ impl Expected {
         recovered: &Recovered,
         (rules, earlier): (RuleSet, &Roots),
         rows: BTreeMap<Place, Row>,
-        unguarded: Vec<Place>,
+        unguarded: BTreeMap<Place, Option<Stamps>>,
         roots: &Roots,
     ) -> Self {
         let restored = rows.into_iter().filter(|(_, row)| row.class.mode == Mode::Restore);
@@ -59,6 +61,11 @@ impl Expected {
         row.or_else(|| (was_guarded && is_covered()).then(Snapshot::absent))
     }
 
+    /// What the earlier run knew of a file that it could not read.
+    pub fn unread(&self, place: &Place) -> Option<Stamps> {
+        self.unguarded.get(place).copied().flatten()
+    }
+
     /// What was accepted at the paths that the walk has not found.
     pub fn take_rest(&mut self) -> BTreeMap<Place, Snapshot> {
         std::mem::take(&mut self.rows)
@@ -66,6 +73,6 @@ impl Expected {
 }
 
 /// Whether the path is one of these or lies below one.
-pub(super) fn is_below_any(dirs: &[Place], place: &Place) -> bool {
-    dirs.iter().any(|dir| dir.root == place.root && place.path.is_below(&dir.path))
+pub(super) fn is_below_any(dirs: &BTreeMap<Place, Option<Stamps>>, place: &Place) -> bool {
+    dirs.keys().any(|dir| dir.root == place.root && place.path.is_below(&dir.path))
 }

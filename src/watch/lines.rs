@@ -45,6 +45,45 @@ pub fn decided(path: &str, outcome: Outcome) -> String {
     }
 }
 
+/// What was decided about something that has nothing to be put back: it was taken away.
+pub fn taken_away(path: &str, outcome: Outcome) -> String {
+    let why = match outcome {
+        Outcome::Accepted => return decided(path, outcome),
+        Outcome::Rejected => "rejected",
+        Outcome::TimedOut => "no answer",
+        Outcome::AutoRestored => "contested",
+        Outcome::RestoredAtExit => "the watch ended",
+    };
+    format!("keep watch: {path} taken away ({why}); what it was at the start could not be read and cannot be put back")
+}
+
+/// A protected path has no accepted state.
+pub fn unguarded(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} is not guarded: {reason}")
+}
+
+/// What had no accepted state has one now.
+pub fn guarded_at_last(path: &str) -> String {
+    format!("keep watch: {path} can be read now and is guarded from here on")
+}
+
+/// What has no accepted state is gone.
+pub fn gone_unread(path: &str) -> String {
+    format!("keep watch: {path} is gone; it could not be read at the start, so it cannot be put back")
+}
+
+/// What has no accepted state was perhaps written to, and cannot be asked about.
+pub fn written_unread(path: &str) -> String {
+    format!("keep watch: {path} may have been changed; it still cannot be read, so it is not guarded")
+}
+
+/// Said before the question about what came in the place of a file that could not be read.
+pub fn nothing_to_put_back(path: &str) -> String {
+    format!(
+        "keep watch: {path} is not what could not be read at the start; if it is rejected it goes to quarantine, and there is nothing to put back"
+    )
+}
+
 /// A restore that failed, with the system's reason.
 pub fn not_restored(path: &str, reason: &str) -> String {
     format!("keep watch: {path} NOT restored: {reason}")

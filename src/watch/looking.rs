@@ -1,18 +1,26 @@
 //! From a hint to a change: look at the path, compare it with the baseline, tell the machine.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use platform::{FileType, Moment, Place};
+use platform::{FileType, Moment, Place, RelPath};
 
-use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Row, Snapshot, look, look_and_store};
-use crate::journal::{Event, Record};
+use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Snapshot, look, look_and_store};
+use crate::journal::Event;
 use crate::rules::{Class, Mode};
 
-use super::machine::Input;
+use super::machine::{Input, Seen};
 use super::session::Session;
 
 /// How long a path that is gone or empty is given to be filled again before it is asked about.
 const SETTLE: Duration = Duration::from_millis(15);
+
+/// A path that looks half-way through being replaced.
+pub(super) struct Settling {
+    /// When it is looked at again at the latest.
+    pub(super) due: Moment,
+    /// What was seen, and when first.
+    seen: Seen,
+}
 
 /// A path is given that time once within this; one that goes and comes all the time is asked about, and its deadline runs.
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
@@ -21,7 +29,8 @@ impl Session {
     /// Looks at every path that was hinted at.
     pub(super) fn look_around(&mut self) {
         let now = self.now();
-        let due = self.settling.iter().filter(|(_, (due, _))| *due <= now).map(|(place, (_, at))| (place.clone(), *at));
+        let due = self.settling.iter().filter(|(_, settling)| settling.due <= now);
+        let due = due.map(|(place, settling)| (place.clone(), settling.seen.detected));
         for (place, at) in due.collect::<Vec<_>>() {
             // Stays in the list until the look, so that it is not put off again.
             self.to_look.insert(place, at);
@@ -110,13 +119,14 @@ impl Session {
                 Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }
             }
         };
-        if self.unreadable.contains(place) || self.was_there_all_the_time(place, &now) {
-            return self.adopt_at_last(place, class, now);
-        }
-        let change = self.compare(place, &now);
-        if self.is_half_way(place, change.as_ref(), at) {
-            return;
-        }
+        let change = if self.lies_aside(place, &now) {
+            None
+        } else if let Some(start) = self.unread_at_start(place, &now) {
+            self.compare_unread(place, class, start, &now)
+        } else {
+            self.compare(place, &now)
+        };
+        let Some(at) = self.settle(place, class, change.as_ref(), at) else { return };
         if change.is_none() {
             self.after_bytes.remove(place);
             self.notice_the_same(place, class, &now);
@@ -134,41 +144,62 @@ impl Session {
         self.step(Input::Looked { place: place.clone(), class, change, detected: at });
     }
 
-    /// Whether the path lies in a directory that could not be read at the start, and is older than that: it is the person's,
-    /// not something that was added.
-    fn was_there_all_the_time(&self, place: &Place, now: &Snapshot) -> bool {
+    /// Whether this is what a restore had to leave in its directory, or lies in that, untouched since: it was rejected
+    /// already.
+    fn lies_aside(&self, place: &Place, now: &Snapshot) -> bool {
         let (Some(stat), None) = (now.stat, self.baseline.get(place)) else { return false };
-        let is_closed = |dir: &Place| dir.root == place.root && place.path.is_below(&dir.path);
-        // Nobody can set this time: what is written, or moved in by itself, has a later one. What comes within a directory
-        // of its own keeps its time, and is the one thing that passes here.
-        let changed = u64::try_from(stat.ctime.0).ok().map(|seconds| Duration::new(seconds, stat.ctime.1));
-        let is_older = |changed| self.tally.started_at.is_none_or(|started| SystemTime::UNIX_EPOCH + changed < started);
-        now.content != Content::Directory && self.closed.iter().any(is_closed) && changed.is_some_and(is_older)
+        let left_as = |path: &RelPath| path.name().and_then(|name| self.parts.quarantine.left_as(name));
+        if let Some(left) = left_as(&place.path) {
+            return left == stat;
+        }
+        // What is in a directory has kept its time, if it came with it, and so has every directory in between.
+        let mut latest = stat.ctime;
+        let mut above: Vec<RelPath> = place.path.ancestors().collect();
+        while let Some(dir) = above.pop() {
+            let left = left_as(&dir);
+            if left.is_none() && !above.iter().any(|dir| left_as(dir).is_some()) {
+                return false;
+            }
+            let Ok(Some(found)) = self.parts.roots.get(place.root).stat(&dir) else { return false };
+            match left {
+                Some(left) => return left == found && latest < left.ctime,
+                None => latest = latest.max(found.ctime),
+            }
+        }
+        false
     }
 
-    /// Whether the path looks as it does in the middle of a save: gone, or emptied, a moment ago. Editors, git and shells
-    /// put the new content there within microseconds; a question about the moment in between would help nobody.
-    fn is_half_way(&mut self, place: &Place, change: Option<&Change>, at: Moment) -> bool {
+    /// When the path was first seen to be as it is; `None` if it looks as it does in the middle of a save: gone, or emptied,
+    /// a moment ago. Editors, git and shells put the new content there within microseconds; a question about the moment in
+    /// between would help nobody. But it was seen: if the path comes back as it was, that is told.
+    fn settle(&mut self, place: &Place, class: Class, change: Option<&Change>, at: Moment) -> Option<Moment> {
         let started = self.settling.remove(place);
-        let Some(change) = change else { return false };
+        let Some(change) = change else {
+            if let Some(Settling { seen, .. }) = started {
+                self.step(Input::Passed(seen));
+            }
+            return Some(at);
+        };
+        let detected = started.as_ref().map_or(at, |started| started.seen.detected.min(at));
         let emptied = matches!(change.after.content, Content::Regular { size: 0, .. });
         if !emptied && !change.after.is_absent() || self.machine.is_open(place) || self.end.is_some() {
-            return false;
+            return Some(detected);
         }
         let now = self.now();
         if started.is_none() {
             self.settled.retain(|_, given| now.since(*given) < SETTLE_AGAIN);
             if self.settled.contains_key(place) {
-                return false;
+                return Some(detected);
             }
             self.settled.insert(place.clone(), now);
         }
-        let (due, at) = started.unwrap_or((at.max(now) + SETTLE, at));
+        let due = started.map_or(at.max(now) + SETTLE, |started| started.due);
         if due <= now {
-            return false;
+            return Some(detected);
         }
-        self.settling.insert(place.clone(), (due, at));
-        true
+        let seen = Seen { place: place.clone(), class, change: change.clone(), detected };
+        self.settling.insert(place.clone(), Settling { due, seen });
+        None
     }
 
     /// How the path differs from the baseline.
@@ -197,39 +228,6 @@ impl Session {
         }
         if before != Some(stat) {
             self.baseline.looked_again(place, stat);
-        }
-    }
-
-    /// A protected file that could not be read at the start can be read now, or is gone.
-    fn adopt_at_last(&mut self, place: &Place, class: Class, now: Snapshot) {
-        let shown = self.parts.roots.shown(place);
-        match now.content {
-            Content::Unread { .. } => {}
-            Content::Absent => {
-                self.unreadable.remove(place);
-                self.say(&format!(
-                    "keep watch: {shown} is gone; it could not be read at the start, so it cannot be put back"
-                ));
-            }
-            _ => {
-                self.unreadable.remove(place);
-                let stored = look_and_store(
-                    self.parts.roots.get(place.root),
-                    &place.path,
-                    self.options.max_file_bytes,
-                    &self.parts.objects,
-                );
-                if let Ok(look) = stored {
-                    let snapshot = Record::of(&look.snapshot);
-                    let accepted = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot });
-                    if accepted.is_ok() && self.parts.objects.sync().is_ok() {
-                        self.note_parents(place);
-                        let (path, rule, mode) = (self.parts.roots.stored(place), class.rule, class.mode);
-                        self.tally.note(Event::Baseline { path, rule, mode, snapshot });
-                        self.say(&format!("keep watch: {shown} can be read now and is guarded from here on"));
-                    }
-                }
-            }
         }
     }
 

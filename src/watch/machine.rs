@@ -14,58 +14,24 @@ use crate::rules::{Class, Mode};
 
 use super::question::{Group, Order, Question};
 
-/// Changes of one burst come within this time of the one before.
-pub const BURST_GAP: Duration = Duration::from_millis(50);
-/// A burst is at most this long.
-pub const BURST_LENGTH: Duration = Duration::from_millis(500);
+mod effect;
+mod input;
+mod queue;
+mod refusals;
+
+pub use effect::{Effect, Outcome, Refused, Seen};
+pub use input::{Answer, Input};
+pub use queue::{BURST_GAP, BURST_LENGTH};
+pub use refusals::{RETRIES, RETRY_SLOWLY};
+
+pub(super) use queue::Pending;
+
+use refusals::History;
+
 /// A report-mode change is named when the path has been quiet for this long.
 pub const REPORT_QUIET: Duration = Duration::from_millis(250);
 /// A report-mode change is named after this time even if writing goes on.
 pub const REPORT_LATEST: Duration = Duration::from_secs(2);
-
-/// Failed restores tried again at one [`Input::Retry`]: each costs a durable journal entry.
-pub const RETRIES: usize = 64;
-/// A restore that has failed this often is tried only at every so manieth [`Input::Retry`] from then on.
-pub const RETRY_SLOWLY: u32 = 8;
-
-/// What a decision came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
-    /// The person kept it.
-    Accepted,
-    /// The person refused it.
-    Rejected,
-    /// Nobody answered in time.
-    TimedOut,
-    /// The path was contested.
-    AutoRestored,
-    /// The watch ended before an answer.
-    RestoredAtExit,
-}
-
-impl Outcome {
-    /// The name in reports and the journal.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Accepted => "accepted",
-            Outcome::Rejected => "rejected",
-            Outcome::TimedOut => "timed_out",
-            Outcome::AutoRestored => "auto_restored",
-            Outcome::RestoredAtExit => "restored_at_exit",
-        }
-    }
-}
-
-/// What a person can answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// Keep all that is shown.
-    Accept,
-    /// Put back all that is shown.
-    Reject,
-    /// Ask about each one by itself.
-    Each,
-}
 
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
@@ -76,173 +42,12 @@ pub struct Settings {
     pub contest_limit: u32,
 }
 
-/// What happened.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// A protected path was compared with the baseline.
-    Looked {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// How it differs; `None` if it does not.
-        change: Option<Change>,
-        /// When the kernel's hint was read, or the look was made.
-        detected: Moment,
-    },
-    /// A key that counts. For an accept the caller has looked at every member again just before.
-    Answer {
-        /// What was answered.
-        answer: Answer,
-        /// [`Question::id`] of what was on screen.
-        question: u64,
-        /// [`Question::version`] of what was on screen.
-        version: u64,
-        /// Members that cannot be accepted now (content not read, not stored): they stay open.
-        held: BTreeSet<Place>,
-    },
-    /// A restore asked for by [`Effect::Restore`] was done and proven.
-    Restored(Place),
-    /// A restore failed; it is tried again at [`Input::Retry`].
-    NotRestored(Place),
-    /// Time to try failed restores again.
-    Retry,
-    /// Nothing but time passed.
-    Tick,
-    /// The watch ends.
-    Stop,
-}
-
-/// What is to be done, in this order.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Put the path back, then say [`Input::Restored`] or [`Input::NotRestored`].
-    Restore {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change that is refused, as last seen.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-        /// Why it is refused.
-        outcome: Outcome,
-        /// How many tries failed before this one.
-        failures: u32,
-    },
-    /// The change was accepted: the baseline moves to it.
-    Accept {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-    },
-    /// A report-mode change: name it, list it, and move the baseline to it.
-    Keep {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-    },
-    /// The path is contested from now on.
-    Contest {
-        /// The path.
-        place: Place,
-    },
-    /// A change that was seen is gone without a decision.
-    Transient {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change as last seen.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-    },
-    /// A restore that had failed is no longer needed: the path is as it should be.
-    Settled {
-        /// The path.
-        place: Place,
-        /// Its rule and mode.
-        class: Class,
-        /// The change that was refused.
-        change: Change,
-        /// When it was first seen.
-        detected: Moment,
-        /// Why it was refused.
-        outcome: Outcome,
-        /// How many tries failed.
-        failures: u32,
-    },
-}
-
-/// A change that waits for an answer.
-#[derive(Debug, Clone)]
-pub(super) struct Pending {
-    pub(super) class: Class,
-    pub(super) change: Change,
-    pub(super) detected: Moment,
-    pub(super) deadline: Moment,
-    /// Its question, and its seat there.
-    pub(super) order: Order,
-    pub(super) seat: u64,
-    /// Version of its question at which it joined.
-    pub(super) joined: u64,
-    /// Version of its question at which its change became what it is.
-    pub(super) changed: u64,
-}
-
-/// A refused change on its way back.
-#[derive(Debug, Clone)]
-struct Refused {
-    class: Class,
-    change: Change,
-    detected: Moment,
-    outcome: Outcome,
-    failures: u32,
-}
-
 /// A report-mode change that is not named yet.
 #[derive(Debug, Clone)]
 struct Reported {
-    class: Class,
-    change: Change,
-    first: Moment,
+    seen: Seen,
+    /// When its change became what it is.
     last: Moment,
-}
-
-/// What is remembered of a path for the whole session.
-#[derive(Debug, Clone, Copy, Default)]
-struct History {
-    refusals: u32,
-    contested: bool,
-    /// Deadline of a question that was withdrawn, while it has not passed.
-    deadline: Option<Moment>,
-}
-
-/// A refused change that could not be put back so far.
-#[derive(Debug, Clone, Copy)]
-pub struct Unrestored<'m> {
-    /// The path.
-    pub place: &'m Place,
-    /// Its rule and mode.
-    pub class: Class,
-    /// The change, as last seen.
-    pub change: &'m Change,
-    /// When it was first seen.
-    pub detected: Moment,
-    /// How many tries failed.
-    pub failures: u32,
 }
 
 /// The state of all decisions.
@@ -255,6 +60,8 @@ pub struct Machine {
     /// The questions, oldest first.
     groups: BTreeMap<Order, Group>,
     next_group: u64,
+    /// Accepted changes whose accept is being carried out, as they were pending.
+    accepting: BTreeMap<Place, Pending>,
     refused: BTreeMap<Place, Refused>,
     reported: BTreeMap<Place, Reported>,
     histories: BTreeMap<Place, History>,
@@ -271,6 +78,7 @@ impl Machine {
             deadlines: BTreeSet::new(),
             groups: BTreeMap::new(),
             next_group: 1,
+            accepting: BTreeMap::new(),
             refused: BTreeMap::new(),
             reported: BTreeMap::new(),
             histories: BTreeMap::new(),
@@ -287,8 +95,15 @@ impl Machine {
             Input::Looked { place, class, change, detected } => {
                 self.looked(place, class, change, detected.min(now), now, &mut effects);
             }
+            Input::Passed(seen) => self.passed(seen, now, &mut effects),
             Input::Answer { answer, question, version, held } => {
                 self.answered(answer, question, version, &held, &mut effects);
+            }
+            Input::Accepted(place) => self.accepted(&place),
+            Input::NotAccepted(place) => {
+                self.ask_again(place);
+                // The try may have outlasted the deadline.
+                self.expire(now, &mut effects);
             }
             Input::Restored(place) => {
                 self.refused.remove(&place);
@@ -305,15 +120,16 @@ impl Machine {
         effects
     }
 
-    /// Puts back a place whose decision could not be carried out, so that the next look at it asks again.
-    pub fn forget(&mut self, place: &Place) {
-        self.refused.remove(place);
-    }
-
     /// The question to show: the oldest.
     pub fn question(&self) -> Option<Question<'_>> {
         let (_, group) = self.groups.first_key_value()?;
         Some(Question::new(group, &self.pending, self.groups.len() - 1))
+    }
+
+    /// Its id, its version, and how many others wait; without the work of listing its members.
+    pub fn asked(&self) -> Option<(u64, u64, usize)> {
+        let (_, group) = self.groups.first_key_value()?;
+        Some((group.id, group.version, self.groups.len() - 1))
     }
 
     /// When [`Input::Tick`] is needed, if nothing else happens.
@@ -328,21 +144,16 @@ impl Machine {
     }
 
     /// The refused changes that could not be put back so far.
-    pub fn unrestored(&self) -> impl Iterator<Item = Unrestored<'_>> {
-        self.refused.iter().filter(|(_, refused)| refused.failures > 0).map(|(place, refused)| Unrestored {
-            place,
-            class: refused.class,
-            change: &refused.change,
-            detected: refused.detected,
-            failures: refused.failures,
-        })
+    pub fn unrestored(&self) -> impl Iterator<Item = &Refused> {
+        self.refused.values().filter(|refused| refused.failures > 0)
     }
 
     /// The change of a path that is not settled, as last seen.
     pub fn last_seen(&self, place: &Place) -> Option<&Change> {
-        let pending = self.pending.get(place).map(|pending| &pending.change);
-        let refused = || self.refused.get(place).map(|refused| &refused.change);
-        pending.or_else(refused).or_else(|| self.reported.get(place).map(|reported| &reported.change))
+        let pending = self.pending.get(place).map(|pending| &pending.seen);
+        let refused = || self.refused.get(place).map(|refused| &refused.seen);
+        let reported = || self.reported.get(place).map(|reported| &reported.seen);
+        pending.or_else(refused).or_else(reported).map(|seen| &seen.change)
     }
 
     /// Whether the path waits for an answer or for its restore.
@@ -387,80 +198,75 @@ impl Machine {
     ) {
         let Some(change) = change else { return self.vanished(&place, effects) };
         if let Some(refused) = self.refused.get_mut(&place) {
-            refused.change = change;
+            refused.seen.change = change;
+            return;
+        }
+        if let Some(accepting) = self.accepting.get_mut(&place) {
+            accepting.seen.change = change;
             return;
         }
         if class.mode == Mode::Report {
-            let reported = self.reported.entry(place).or_insert(Reported {
-                class,
-                change: change.clone(),
-                first: detected,
+            let reported = self.reported.entry(place.clone()).or_insert_with(|| Reported {
+                seen: Seen { place, class, change: change.clone(), detected },
                 last: detected,
             });
-            if reported.change != change {
+            if reported.seen.change != change {
                 reported.last = now;
-                reported.change = change;
+                reported.seen.change = change;
             }
             return;
         }
         self.count_a_dodge(&place, now, effects);
         if self.histories.get(&place).is_some_and(|history| history.contested) {
-            let refused = Refused { class, change, detected, outcome: Outcome::AutoRestored, failures: 0 };
-            effects.push(refused.restore(&place));
-            self.refused.insert(place, refused);
+            self.send_back(Seen { place, class, change, detected }, Outcome::AutoRestored, effects);
             return;
         }
         if let Some(pending) = self.pending.get_mut(&place) {
-            if pending.change.kind != change.kind || !pending.change.after.same(&change.after) {
+            let shown = &pending.seen.change;
+            if shown.kind != change.kind || !shown.after.same(&change.after) {
                 let group = self.groups.get_mut(&pending.order).expect("what is pending is in a question");
                 group.version += 1;
                 pending.changed = group.version;
             }
             // The stamps move along even where nothing that is shown differs.
-            pending.change = change;
+            pending.seen.change = change;
             return;
         }
-        let sticky = self.histories.get(&place).and_then(|history| history.deadline).filter(|&deadline| deadline > now);
-        let deadline = sticky.unwrap_or(detected + self.settings.decision_timeout);
+        let history = self.histories.get(&place).copied().unwrap_or_default();
+        let sticky = [history.deadline, history.unasked].into_iter().flatten().filter(|deadline| *deadline > now);
+        let deadline = sticky.min().unwrap_or(detected + self.settings.decision_timeout);
         let order = self.order_for(class, detected);
         let group = self.groups.get_mut(&order).expect("just found or made");
         group.last = group.last.max(detected);
         let (seat, version) = group.admit(place.clone());
         self.deadlines.insert((deadline, place.clone()));
-        let pending = Pending { class, change, detected, deadline, order, seat, joined: version, changed: version };
-        self.pending.insert(place, pending);
+        let seen = Seen { place: place.clone(), class, change, detected };
+        self.pending.insert(place, Pending { seen, deadline, order, seat, joined: version, changed: version });
         // The look may have come so late that the time is over already.
         self.expire(now, effects);
     }
 
-    /// The question the change belongs to: that of its burst, or one of its own at the end of the queue.
-    fn order_for(&mut self, class: Class, detected: Moment) -> Order {
-        let recent = self.groups.iter().rev().take_while(|(_, group)| detected.since(group.first) <= BURST_LENGTH);
-        let burst = recent
-            .filter(|(_, group)| group.open && group.rule == class.rule && detected.since(group.last) <= BURST_GAP)
-            .map(|(order, _)| *order)
-            .next();
-        burst.unwrap_or_else(|| {
-            let order = (self.next_group, 0);
-            self.groups.insert(order, Group::new(self.next_group, class.rule, detected));
-            self.next_group += 1;
-            order
-        })
-    }
-
     fn vanished(&mut self, place: &Place, effects: &mut Vec<Effect>) {
-        if let Some(Pending { class, change, detected, deadline, .. }) = self.take_pending(place) {
+        if let Some(Pending { seen, deadline, .. }) = self.take_pending(place) {
             self.histories.entry(place.clone()).or_default().deadline = Some(deadline);
-            effects.push(Effect::Transient { place: place.clone(), class, change, detected });
+            effects.push(Effect::Transient(seen));
         }
-        if let Some(Reported { class, change, first, .. }) = self.reported.remove(place) {
-            effects.push(Effect::Transient { place: place.clone(), class, change, detected: first });
+        if let Some(Reported { seen, .. }) = self.reported.remove(place) {
+            effects.push(Effect::Transient(seen));
         }
         if self.refused.get(place).is_some_and(|refused| refused.failures > 0) {
-            let Refused { class, change, detected, outcome, failures } =
-                self.refused.remove(place).expect("just looked up");
-            effects.push(Effect::Settled { place: place.clone(), class, change, detected, outcome, failures });
+            effects.push(Effect::Settled(self.refused.remove(place).expect("just looked up")));
         }
+    }
+
+    /// Nobody was asked, so that nobody was dodged; but what comes next has no more time than this had.
+    fn passed(&mut self, seen: Seen, now: Moment, effects: &mut Vec<Effect>) {
+        if seen.class.mode == Mode::Restore {
+            let history = self.histories.entry(seen.place.clone()).or_default();
+            history.unasked = history.unasked.filter(|deadline| *deadline > now);
+            history.unasked.get_or_insert(seen.detected + self.settings.decision_timeout);
+        }
+        effects.push(Effect::Transient(seen));
     }
 
     fn answered(
@@ -486,13 +292,9 @@ impl Machine {
             Answer::Accept => {
                 for place in shown {
                     if self.pending[&place].changed <= version && !held.contains(&place) {
-                        let Pending { class, change, detected, .. } =
-                            self.take_pending(&place).expect("it is a member");
-                        // The deadline of an earlier, withdrawn question ends with the decision.
-                        if let Some(history) = self.histories.get_mut(&place) {
-                            history.deadline = None;
-                        }
-                        effects.push(Effect::Accept { place, class, change, detected });
+                        let pending = self.take_pending(&place).expect("it is a member");
+                        effects.push(Effect::Accept(pending.seen.clone()));
+                        self.accepting.insert(place, pending);
                     }
                 }
             }
@@ -501,81 +303,17 @@ impl Machine {
         }
     }
 
-    /// Makes a question of every member, in its place in the queue.
-    fn take_apart(&mut self, order: Order) {
-        let Some(group) = self.groups.remove(&order) else { return };
-        for (number, place) in (1..).zip(group.members.into_values()) {
-            let pending = self.pending.get_mut(&place).expect("it is a member");
-            let mut single = Group::new(self.next_group, group.rule, pending.detected);
-            self.next_group += 1;
-            single.open = false;
-            (pending.seat, pending.joined) = single.admit(place);
-            pending.changed = pending.joined;
-            pending.order = (order.0, number);
-            self.groups.insert(pending.order, single);
+    fn accepted(&mut self, place: &Place) {
+        self.accepting.remove(place);
+        if let Some(history) = self.histories.get_mut(place) {
+            history.end_deadlines();
         }
-    }
-
-    fn refuse(&mut self, place: &Place, outcome: Outcome, effects: &mut Vec<Effect>) {
-        let Some(Pending { class, change, detected, .. }) = self.take_pending(place) else { return };
-        let refused = Refused { class, change, detected, outcome, failures: 0 };
-        effects.push(refused.restore(place));
-        self.refused.insert(place.clone(), refused);
-        if matches!(outcome, Outcome::Rejected | Outcome::TimedOut) {
-            self.count_refusal(place, effects);
-        }
-    }
-
-    /// One refusal more for the path; enough of them make it contested.
-    fn count_refusal(&mut self, place: &Place, effects: &mut Vec<Effect>) {
-        let limit = self.settings.contest_limit;
-        let history = self.histories.entry(place.clone()).or_default();
-        history.refusals += 1;
-        // The deadline of an earlier, withdrawn question ends with the decision.
-        history.deadline = None;
-        if limit > 0 && history.refusals >= limit && !history.contested {
-            history.contested = true;
-            effects.push(Effect::Contest { place: place.clone() });
-        }
-    }
-
-    /// A change that was undone just before its time was over, and comes back soon after, has dodged a refusal: that
-    /// counts like one. Otherwise a program could keep its change alive for one decision timeout after the other.
-    fn count_a_dodge(&mut self, place: &Place, now: Moment, effects: &mut Vec<Effect>) {
-        let Some(history) = self.histories.get_mut(place) else { return };
-        let Some(passed) = history.deadline.take_if(|deadline| *deadline <= now) else { return };
-        if now < passed + self.settings.decision_timeout {
-            self.count_refusal(place, effects);
-        }
-    }
-
-    /// Takes the path out of its question; a question without members is gone.
-    fn take_pending(&mut self, place: &Place) -> Option<Pending> {
-        let pending = self.pending.remove(place)?;
-        self.deadlines.remove(&(pending.deadline, place.clone()));
-        let group = self.groups.get_mut(&pending.order).expect("what is pending is in a question");
-        group.members.remove(&pending.seat);
-        group.version += 1;
-        if group.members.is_empty() {
-            self.groups.remove(&pending.order);
-        }
-        Some(pending)
     }
 
     fn name_reported(&mut self, place: &Place, effects: &mut Vec<Effect>) {
-        if let Some(Reported { class, change, first, .. }) = self.reported.remove(place) {
-            effects.push(Effect::Keep { place: place.clone(), class, change, detected: first });
+        if let Some(Reported { seen, .. }) = self.reported.remove(place) {
+            effects.push(Effect::Keep(seen));
         }
-    }
-
-    /// Those that were tried least often come first, so that all get their turn.
-    fn retry(&mut self, effects: &mut Vec<Effect>) {
-        self.retries = self.retries.wrapping_add(1);
-        let slow = self.retries.is_multiple_of(RETRY_SLOWLY);
-        let due = |refused: &Refused| refused.failures > 0 && (slow || refused.failures < RETRY_SLOWLY);
-        let mut failed: Vec<_> = self.refused.iter().filter(|(_, refused)| due(refused)).collect();
-        failed.sort_by_key(|(_, refused)| refused.failures);
-        effects.extend(failed.into_iter().take(RETRIES).map(|(place, refused)| refused.restore(place)));
     }
 
     fn stop(&mut self, effects: &mut Vec<Effect>) {
@@ -585,26 +323,12 @@ impl Machine {
         for place in self.reported.keys().cloned().collect::<Vec<_>>() {
             self.name_reported(&place, effects);
         }
-        let failed = self.refused.iter().filter(|(_, refused)| refused.failures > 0);
-        effects.extend(failed.map(|(place, refused)| refused.restore(place)));
-    }
-}
-
-impl Refused {
-    fn restore(&self, place: &Place) -> Effect {
-        Effect::Restore {
-            place: place.clone(),
-            class: self.class,
-            change: self.change.clone(),
-            detected: self.detected,
-            outcome: self.outcome,
-            failures: self.failures,
-        }
+        effects.extend(self.unrestored().cloned().map(Effect::Restore));
     }
 }
 
 impl Reported {
     fn due(&self) -> Moment {
-        (self.last + REPORT_QUIET).min(self.first + REPORT_LATEST)
+        (self.last + REPORT_QUIET).min(self.seen.detected + REPORT_LATEST)
     }
 }

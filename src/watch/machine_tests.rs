@@ -3,7 +3,7 @@ use std::time::Duration;
 use platform::{Moment, Place, RelPath};
 use proptest::prelude::*;
 
-use super::machine::{Answer, Effect, Input, Machine, Outcome, Settings};
+use super::machine::{Answer, Effect, Input, Machine, Outcome, Refused, Seen, Settings};
 use crate::baseline::{Change, ChangeKind, Content, Snapshot};
 use crate::digest::Digest;
 use crate::rules::{Class, Mode, Rule};
@@ -72,8 +72,8 @@ fn outcomes(effects: &[Effect]) -> Vec<(String, Outcome)> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Restore { place, outcome, .. } => Some((name(place), *outcome)),
-            Effect::Accept { place, .. } => Some((name(place), Outcome::Accepted)),
+            Effect::Restore(refused) => Some((name(&refused.seen.place), refused.outcome)),
+            Effect::Accept(seen) => Some((name(&seen.place), Outcome::Accepted)),
             _ => None,
         })
         .collect()
@@ -94,7 +94,7 @@ fn a_revert_and_rewrite_keeps_the_first_deadline() {
     let mut run = Run::new(3);
     run.write(".env", "one", 0);
     let gone = run.looked(".env", SECRET, None, 10_000);
-    assert!(matches!(&gone[..], [Effect::Transient { .. }]), "{gone:?}");
+    assert!(matches!(&gone[..], [Effect::Transient(_)]), "{gone:?}");
     assert!(run.0.question().is_none());
     run.write(".env", "two", 15_000);
     assert_eq!(run.0.question().expect("asked again").deadline, at(20_000));
@@ -116,7 +116,7 @@ fn undoing_a_change_just_before_each_deadline_ends_in_a_contested_path() {
     let mut contested_at = None;
     for round in 0..6 {
         let effects = run.write(".env", &round.to_string(), now);
-        if effects.iter().any(|effect| matches!(effect, Effect::Contest { .. })) {
+        if effects.iter().any(|effect| matches!(effect, Effect::Contest(_))) {
             contested_at = Some(round);
             assert_eq!(outcomes(&effects), [(".env".into(), Outcome::AutoRestored)]);
             break;
@@ -125,6 +125,34 @@ fn undoing_a_change_just_before_each_deadline_ends_in_a_contested_path() {
         now += 20_001;
     }
     assert_eq!(contested_at, Some(3));
+}
+
+fn passed(run: &mut Run, detected: u64, millis: u64) -> Vec<Effect> {
+    let seen = Seen { place: place(".env"), class: SECRET, change: change(""), detected: at(detected) };
+    run.0.step(Input::Passed(seen), at(millis))
+}
+
+#[test]
+fn a_change_gone_before_it_was_asked_about_is_told_and_gives_the_next_one_no_more_time() {
+    let mut run = Run::new(3);
+    let gone = passed(&mut run, 0, 10);
+    assert!(matches!(&gone[..], [Effect::Transient(seen)] if seen.detected == at(0)), "{gone:?}");
+    assert!(run.0.question().is_none());
+    passed(&mut run, 5_000, 5_010);
+    run.write(".env", "two", 7_000);
+    assert_eq!(run.0.question().expect("asked").deadline, at(20_000));
+    assert_eq!(outcomes(&run.answer(Answer::Accept, 8_000)), [(".env".into(), Outcome::Accepted)]);
+    assert_eq!(run.0.step(Input::Accepted(place(".env")), at(8_001)), []);
+    run.write(".env", "three", 9_000);
+    assert_eq!(run.0.question().expect("asked").deadline, at(29_000));
+}
+
+#[test]
+fn a_change_that_nobody_was_asked_about_dodges_nothing() {
+    let mut run = Run::new(1);
+    passed(&mut run, 0, 10);
+    assert_eq!(run.write(".env", "two", 25_000), []);
+    assert_eq!(run.0.question().expect("asked").deadline, at(45_000));
 }
 
 #[test]
@@ -160,6 +188,42 @@ fn accept_counts_only_for_what_was_on_screen() {
     assert_eq!(run.0.question().expect("still open").deadline, at(20_000));
     assert_eq!(outcomes(&run.answer(Answer::Accept, 900)), [(".env".into(), Outcome::Accepted)]);
     assert!(run.0.question().is_none());
+}
+
+#[test]
+fn an_accept_that_fails_leaves_the_change_its_place_and_its_first_deadline() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.looked("ci.yml", CI, Some(change("two")), 2_000);
+    assert_eq!(outcomes(&run.answer(Answer::Accept, 15_000)), [(".env".into(), Outcome::Accepted)]);
+    assert_eq!(run.0.step(Input::NotAccepted(place(".env")), at(15_100)), []);
+    // What the caller sees when it looks again is the same change, and no new one.
+    assert_eq!(run.write(".env", "one", 15_200), []);
+    assert_eq!(run.shown(), [".env"]);
+    assert_eq!(run.0.question().expect("asked again").deadline, at(20_000));
+    assert_eq!(outcomes(&run.tick(20_000)), [(".env".into(), Outcome::TimedOut)]);
+}
+
+#[test]
+fn an_accept_that_fails_after_the_deadline_is_a_timeout() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.answer(Answer::Accept, 19_900);
+    let effects = run.0.step(Input::NotAccepted(place(".env")), at(20_100));
+    assert_eq!(outcomes(&effects), [(".env".into(), Outcome::TimedOut)]);
+}
+
+#[test]
+fn an_accept_that_succeeds_ends_the_deadline_of_the_path() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    run.looked(".env", SECRET, None, 1_000);
+    run.write(".env", "two", 2_000);
+    run.answer(Answer::Accept, 5_000);
+    assert_eq!(run.0.step(Input::Accepted(place(".env")), at(5_100)), []);
+    assert_eq!((run.0.is_open(&place(".env")), run.0.wake_at()), (false, None));
+    run.write(".env", "three", 6_000);
+    assert_eq!(run.0.question().expect("asked").deadline, at(26_000));
 }
 
 #[test]
@@ -249,7 +313,7 @@ fn the_third_refusal_makes_a_path_contested() {
         let start = round * 1_000;
         run.write(".env", "x", start);
         let effects = run.answer(Answer::Reject, start + 500);
-        assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Contest { .. })), round == 2);
+        assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Contest(_))), round == 2);
         run.restored(".env");
     }
     assert_eq!(run.0.contested().count(), 1);
@@ -277,10 +341,13 @@ fn a_failed_restore_is_tried_again_without_a_question() {
     assert_eq!(run.write(".env", "y", 600), []);
     assert!(run.0.question().is_none());
     let again = run.0.step(Input::Retry, at(1_500));
-    assert!(matches!(&again[..], [Effect::Restore { failures: 1, outcome: Outcome::Rejected, .. }]), "{again:?}");
+    assert!(
+        matches!(&again[..], [Effect::Restore(Refused { failures: 1, outcome: Outcome::Rejected, .. })]),
+        "{again:?}"
+    );
     assert_eq!(run.0.step(Input::NotRestored(place(".env")), at(1_501)), []);
     let settled = run.looked(".env", SECRET, None, 2_000);
-    assert!(matches!(&settled[..], [Effect::Settled { failures: 2, .. }]), "{settled:?}");
+    assert!(matches!(&settled[..], [Effect::Settled(Refused { failures: 2, .. })]), "{settled:?}");
     assert_eq!(run.0.step(Input::Retry, at(2_500)), []);
 }
 
@@ -302,7 +369,7 @@ fn report_mode_is_named_once_the_path_is_quiet() {
     }
     assert!(run.0.question().is_none());
     assert_eq!(run.tick(649), []);
-    assert!(matches!(&run.tick(650)[..], [Effect::Keep { .. }]));
+    assert!(matches!(&run.tick(650)[..], [Effect::Keep(_)]));
     assert_eq!(run.0.wake_at(), None);
 }
 
@@ -325,7 +392,7 @@ fn a_stop_refuses_all_that_is_pending_and_names_what_is_reported() {
     let effects = run.0.step(Input::Stop, at(30));
     assert_eq!(outcomes(&effects).len(), 2);
     assert!(outcomes(&effects).iter().all(|(_, outcome)| *outcome == Outcome::RestoredAtExit));
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Keep { .. })));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Keep(_))));
 }
 
 #[derive(Debug, Clone)]
@@ -333,6 +400,8 @@ enum Act {
     Write(u8, u8),
     Revert(u8),
     Key(u8),
+    /// What is accepted from here on cannot be written down, or can again.
+    Full(bool),
     Wait(u16),
 }
 
@@ -341,6 +410,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         (0..3u8, any::<u8>()).prop_map(|(path, content)| Act::Write(path, content)),
         (0..3u8).prop_map(Act::Revert),
         (0..3u8).prop_map(Act::Key),
+        any::<bool>().prop_map(Act::Full),
         (1..8_000u16).prop_map(Act::Wait),
     ];
     proptest::collection::vec(act, 1..60)
@@ -355,6 +425,7 @@ proptest! {
         let mut now = 0u64;
         let mut first: [Option<u64>; 3] = [None; 3];
         let mut on_disk: [Option<u8>; 3] = [None; 3];
+        let mut is_full = false;
         let mut effects;
         for act in acts {
             match act {
@@ -372,10 +443,14 @@ proptest! {
                     let answer = [Answer::Accept, Answer::Reject, Answer::Each][usize::from(key)];
                     effects = if shown.is_some() { run.answer(answer, now) } else { Vec::new() };
                     for effect in &effects {
-                        if let Effect::Accept { change, .. } = effect {
+                        if let Effect::Accept(Seen { change, .. }) = effect {
                             prop_assert!(shown.as_ref().expect("a question").contains(&change.after.digest()));
                         }
                     }
+                }
+                Act::Full(full) => {
+                    is_full = full;
+                    effects = Vec::new();
                 }
                 Act::Wait(millis) => {
                     now += u64::from(millis);
@@ -383,7 +458,15 @@ proptest! {
                 }
             }
             for effect in effects {
-                if let Effect::Restore { place, .. } | Effect::Accept { place, .. } = &effect {
+                if let Effect::Accept(Seen { place, .. }) = &effect {
+                    let input = if is_full { Input::NotAccepted } else { Input::Accepted };
+                    prop_assert_eq!(run.0.step(input(place.clone()), at(now)), []);
+                    if is_full {
+                        continue;
+                    }
+                }
+                if let Effect::Restore(Refused { seen, .. }) | Effect::Accept(seen) = &effect {
+                    let place = &seen.place;
                     let index = usize::from(place.path.as_bytes()[0] - b'0');
                     let since = first[index].take().expect("decided what was seen");
                     prop_assert!(now.saturating_sub(since) <= 20_000 + 8_000, "decided {} ms after", now - since);
@@ -422,7 +505,7 @@ fn a_storm_of_failing_restores_is_tried_in_turns_and_ever_more_slowly() {
         let effects = run.0.step(Input::Retry, at(21_000 + round));
         rounds.push(effects.len());
         for effect in effects {
-            let Effect::Restore { place, .. } = effect else { panic!("{effect:?}") };
+            let Effect::Restore(Refused { seen: Seen { place, .. }, .. }) = effect else { panic!("{effect:?}") };
             *tries.entry(place.clone()).or_default() += 1;
             assert_eq!(run.0.step(Input::NotRestored(place), at(21_000 + round)), []);
         }

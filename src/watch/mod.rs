@@ -5,6 +5,8 @@ mod asking;
 pub mod console;
 mod ending;
 pub mod expected;
+mod hearing;
+pub mod inbox;
 pub mod lines;
 mod looking;
 pub mod machine;
@@ -17,6 +19,7 @@ pub mod survey;
 pub mod sweep;
 mod sweeping;
 pub mod tally;
+mod unread;
 
 #[cfg(test)]
 mod machine_tests;

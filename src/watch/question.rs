@@ -73,8 +73,8 @@ impl<'m> Question<'m> {
             .members
             .values()
             .map(|place| {
-                let pending = &pending[place];
-                (Member { place, class: pending.class, change: &pending.change }, pending.deadline)
+                let Pending { seen, deadline, .. } = &pending[place];
+                (Member { place, class: seen.class, change: &seen.change }, *deadline)
             })
             .collect();
         let deadline = members.iter().map(|(_, deadline)| *deadline).min().expect("a group has a member");

@@ -10,11 +10,14 @@ use platform::{Clock, Place};
 
 use crate::baseline::{Baseline, Caps, ChangeKind, Content, Directory, Restore, Row, Snapshot, clear_leftover, look};
 use crate::cli::exit::causes;
-use crate::journal::{Event, Journal, JournalError, Replayed, RestoreOutcome, portions, rfc3339};
+use crate::digest::Digest;
+use crate::journal::{
+    DirectoryState, Event, Journal, JournalError, RecordError, Replayed, RestoreOutcome, Stamps, portions, rfc3339,
+};
 use crate::roots::Roots;
 use crate::rules::set::RuleSet;
 use crate::rules::{Class, Mode, Rule};
-use crate::store::{Objects, Quarantine, Rejection};
+use crate::store::{Objects, Quarantine, Rejection, StoreError, parse_attributes};
 
 use super::expected::is_below_any;
 use super::report::{Recovery, ReportPath};
@@ -77,9 +80,19 @@ pub fn accepted(roots: &Roots, replayed: &Replayed, objects: &Objects) -> (BTree
     (rows, lines)
 }
 
-/// What the interrupted run could not read and did not guard.
-pub fn unguarded(roots: &Roots, replayed: &Replayed) -> Vec<Place> {
-    replayed.unguarded.iter().filter_map(|stored| roots.find(stored)).collect()
+/// A directory's attributes.
+fn attributes(
+    objects: &Objects,
+    stored: Option<Digest>,
+) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, RecordError<StoreError>> {
+    let Some(digest) = stored else { return Ok(BTreeMap::new()) };
+    let bytes = objects.read(digest, SMALL_OBJECT).map_err(|error| RecordError::Object(digest, error))?;
+    parse_attributes(&bytes).ok_or(RecordError::Damaged(digest))
+}
+
+/// What the interrupted run could not read and did not guard, and what it knew of it.
+pub fn unguarded(roots: &Roots, replayed: &Replayed) -> BTreeMap<Place, Option<Stamps>> {
+    replayed.unguarded.iter().filter_map(|(stored, stamps)| Some((roots.find(stored)?, *stamps))).collect()
 }
 
 impl Recovering<'_> {
@@ -98,8 +111,16 @@ impl Recovering<'_> {
         }
         for (stored, state) in &self.replayed.directories {
             if let Some(place) = self.roots.find(stored) {
-                let directory = Directory { mode: state.mode, uid: state.uid, gid: state.gid, ..Directory::default() };
-                baseline.accept_directory(place, directory);
+                let xattrs = attributes(self.objects, state.xattrs).unwrap_or_else(|error| {
+                    done.lines.push(format!(
+                        "keep watch: {}: its accepted attributes are lost: {}",
+                        self.roots.shown(&place),
+                        causes(&error)
+                    ));
+                    BTreeMap::new()
+                });
+                let DirectoryState { mode, uid, gid, .. } = *state;
+                baseline.accept_directory(place, Directory { mode, uid, gid, xattrs });
             }
         }
         let mut this = self;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use platform::Place;
 
-use crate::baseline::{CapsError, Content, Directory, LookError, Row, Snapshot, look_and_store};
+use crate::baseline::{CapsError, Content, Directory, LookError, Row, Snapshot, is_unwritten, look_and_store};
 use crate::cli::exit::{Refusal, RefusalCode, causes};
-use crate::journal::{Event, Record, portions};
+use crate::digest::Digest;
+use crate::journal::{Event, Record, Stamps, portions};
+use crate::store::serialize_attributes;
 
 use super::lines;
 use super::session::{Phase, Session};
@@ -27,10 +29,18 @@ impl Session {
         if let Some(accepted) = expected.take(place) {
             return self.expect(place.clone(), accepted);
         }
+        let earlier = expected.unread(place);
         let root = self.parts.roots.get(place.root);
         let shown = self.parts.roots.shown(place);
         match look_and_store(root, &place.path, self.options.max_file_bytes, &self.parts.objects) {
             Ok(look) if matches!(look.snapshot.content, Content::Absent | Content::Directory) => {}
+            // An interrupted run could not read it, and it has changed since.
+            Ok(look) if earlier.is_some_and(|earlier| !is_still(&earlier, &look.snapshot)) => {
+                let start = look.snapshot.stat.and_then(|now| Some(earlier?.stat(&now)));
+                self.note_unread(place, start);
+                let now = self.now();
+                self.to_look.insert(place.clone(), now);
+            }
             Ok(look) => {
                 if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot }) {
                     self.refuse(over_the_cap(&shown, &error));
@@ -47,9 +57,18 @@ impl Session {
                 "make room, or choose another place with KEEP_STATE_DIR",
             )),
             Err(error) => {
-                self.unreadable.insert(place.clone());
-                self.tally.note(Event::Unguarded { path: self.parts.roots.stored(place) });
-                self.say(&format!("keep watch: {shown} is not guarded: {}", causes(&error)));
+                let known = match &error {
+                    LookError::Unreadable { stat: Some(stat), .. } => Some(**stat),
+                    _ => root.stat(&place.path).ok().flatten(),
+                };
+                let start = known.map(|now| earlier.map_or(now, |earlier| earlier.stat(&now)));
+                self.note_unread(place, start);
+                if start != known {
+                    // What an interrupted run knew of it counts.
+                    let now = self.now();
+                    self.to_look.insert(place.clone(), now);
+                }
+                self.say(&lines::unguarded(&shown, &causes(&error)));
             }
         }
     }
@@ -88,15 +107,41 @@ impl Session {
             .collect();
         for dir in ancestors {
             if let Ok(Some(directory)) = Directory::look(self.parts.roots.get(dir.root), &dir.path) {
+                let xattrs = self.keep_attributes(&dir, &directory);
                 self.tally.note(Event::Directory {
                     path: self.parts.roots.stored(&dir),
                     mode: directory.mode,
                     uid: directory.uid,
                     gid: directory.gid,
+                    xattrs,
                 });
                 self.baseline.accept_directory(dir, directory);
             }
         }
+    }
+
+    /// Stores a directory's attributes, so that they outlive us. Without room for them they are not kept, which is said: a
+    /// directory made again without its ACL lets in nobody more.
+    fn keep_attributes(&mut self, dir: &Place, directory: &Directory) -> Option<Digest> {
+        if directory.xattrs.is_empty() {
+            return None;
+        }
+        let objects = &self.parts.objects;
+        let stored = objects.put(&serialize_attributes(&directory.xattrs)).and_then(|digest| {
+            // During the first walk everything is synced at its end.
+            if matches!(self.phase, Phase::Watching) {
+                objects.sync()?;
+            }
+            Ok(digest)
+        });
+        stored
+            .inspect_err(|error| {
+                let shown = self.parts.roots.shown(dir);
+                let line =
+                    format!("keep watch: warning: the attributes of {shown} cannot be stored: {}", causes(error));
+                self.parts.console.line(&line);
+            })
+            .ok()
     }
 
     /// The first walk is over.
@@ -178,12 +223,17 @@ impl Session {
             }
         }
         let gone = previous.iter().filter(|(place, snapshot)| {
-            !snapshot.is_absent() && self.baseline.get(place).is_none() && !self.unreadable.contains(place)
+            !snapshot.is_absent() && self.baseline.get(place).is_none() && !self.unreadable.contains_key(place)
         });
         changed.extend(gone.map(|(place, _)| place.clone()).filter(|place| self.parts.rules.classify(place).is_some()));
         changed.sort();
         changed
     }
+}
+
+/// Whether this is by all stamps the file of which an earlier run knew no more than these.
+fn is_still(earlier: &Stamps, now: &Snapshot) -> bool {
+    now.stat.is_some_and(|now| is_unwritten(&earlier.stat(&now), &now))
 }
 
 fn over_the_cap(shown: &str, error: &CapsError) -> Refusal {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use platform::{Moment, Place};
+use platform::{Moment, Place, RootId};
 
 use crate::baseline::{Content, holds};
 
@@ -23,11 +23,8 @@ impl Session {
         if matches!(self.phase, Phase::Walking { .. }) {
             return;
         }
-        for root in self.parts.roots.all().to_vec() {
-            if !root.is_in_place() {
-                let path = crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(root.path().as_os_str()));
-                self.end.get_or_insert(super::session::End::Broke(format!("{path} was moved or deleted")));
-            }
+        for id in 0..self.parts.roots.all().len() {
+            self.root_vanished(RootId(u16::try_from(id).expect("a run has few roots")));
         }
         if !self.parts.lock.is_in_place() {
             let now = self.now();

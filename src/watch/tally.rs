@@ -14,6 +14,9 @@ const REPEAT: Duration = Duration::from_secs(1);
 /// At most one line a path in this time about what is restored without asking.
 pub const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Entries that wait for a journal that cannot be written.
+const MOST_NOTES: usize = 1000;
+
 /// Rows, counters and waiting entries.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -75,6 +78,14 @@ impl Tally {
         std::mem::take(&mut self.notes)
     }
 
+    /// Puts entries that could not be written back before those that came since. Where the journal fails for good, only so
+    /// many wait: the oldest, that lead to the rest.
+    pub fn give_back(&mut self, mut notes: Vec<Event>) {
+        notes.append(&mut self.notes);
+        notes.truncate(MOST_NOTES);
+        self.notes = notes;
+    }
+
     /// Adds a decision; one more restore of a contested path within a second only counts up its row.
     pub fn decided(&mut self, decision: Decision) {
         if decision.outcome == "auto_restored"
@@ -106,5 +117,27 @@ impl Tally {
     /// The paths with a name of their own for reports.
     pub fn linked_paths(&self, name: impl Fn(&Place) -> ReportPath) -> Vec<ReportPath> {
         self.linked.iter().map(name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(number: usize) -> Event {
+        Event::Lost { cause: number.to_string() }
+    }
+
+    #[test]
+    fn entries_that_could_not_be_written_wait_in_their_order_and_only_so_many() {
+        let mut tally = Tally::default();
+        tally.note(lost(2));
+        tally.give_back(vec![lost(0), lost(1)]);
+        assert_eq!(tally.take_notes(), [lost(0), lost(1), lost(2)]);
+        (0..2 * MOST_NOTES).for_each(|number| tally.note(lost(number)));
+        let notes = tally.take_notes();
+        tally.give_back(notes);
+        let kept = tally.take_notes();
+        assert_eq!((kept.len(), &kept[0]), (MOST_NOTES, &lost(0)));
     }
 }

@@ -20,3 +20,4 @@ mod report;
 mod screen;
 mod start;
 mod state;
+mod unreadable;

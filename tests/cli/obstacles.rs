@@ -3,8 +3,9 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use crate::support::{Content, Mounted, Sandbox, fresh, goes_on_as_an_ordinary_user, is_root, sha, skip, until};
+use crate::support::{Content, Mounted, Sandbox, fresh, goes_on_as_an_ordinary_user, is_root, pause, sha, skip, until};
 
 /// Rejects the change of `svc/.env`, which cannot be put back for this reason; `clear` takes the obstacle away.
 fn is_named_and_then_restored(lab: &Sandbox, reason: &str, put: impl FnOnce(), clear: impl FnOnce()) {
@@ -74,7 +75,7 @@ fn a_change_behind_a_closed_directory_is_not_forgotten_at_the_end() {
     let watch = lab.watch(&["--decision-timeout", "300", "--watch-interval-ms", "100"]);
     lab.chmod("svc", 0o000);
     held.write_all(b"EVIL=1\n").expect("writes");
-    crate::support::pause(std::time::Duration::from_millis(500));
+    pause(Duration::from_millis(500));
     let ended = watch.stop();
     lab.chmod("svc", 0o755);
     ended.came_to(3, &["svc/.env restore_failed"]);
@@ -136,6 +137,51 @@ fn a_full_state_folder_loses_no_rejected_bytes() {
     watch.stop().came_to(3, &["svc/.env rejected"]);
 }
 
+#[test]
+fn what_is_left_beside_in_a_protected_folder_is_not_asked_about_but_its_name_hides_nothing() {
+    let lab = lab();
+    for name in ["one", "two"] {
+        lab.write(format!(".claude/{name}"), b"accepted\n");
+    }
+    fs::create_dir(&lab.state).expect("makes");
+    // Another file system: what cannot be copied cannot be moved there either.
+    let Some(_mounted) = Mounted::new(&["-t", "tmpfs", "-o", "mode=700", "tmpfs"], &lab.state) else {
+        return skip("mounts");
+    };
+    let mut watch = lab.watch(&["--decision-timeout", "300", "--watch-interval-ms", "100"]);
+    let huge = fs::File::options().write(true).open(lab.path(".claude/one")).expect("opens");
+    huge.set_len(100 << 20).expect("a sparse file");
+    drop(huge);
+    watch.asks(".claude/one", "agent_config", "modified", "104857600 bytes, not read");
+    watch.rejects(".claude/one");
+    fs::remove_file(lab.path(".claude/two")).expect("removes");
+    fs::create_dir(lab.path(".claude/two")).expect("makes");
+    watch.asks(".claude/two", "agent_config", "replaced", "directory");
+    // Long enough for what comes next not to belong to it.
+    watch.settle();
+    lab.write(".claude/two/inner", b"inner\n");
+    watch.says("waiting: 1 more");
+    watch.rejects(".claude/two");
+    let left = lab.temporary_names(".claude");
+    assert_eq!(left.len(), 2, "{left:?}");
+    // What comes next is the next question.
+    lab.write("svc/.env", b"A=1\n");
+    watch.asks("svc/.env", "secrets", "modified", &sha(b"A=1\n"));
+    watch.rejects("svc/.env");
+    assert!(!watch.has_said("keep watch: .claude/.keep-rejected-"), "{}", watch.text());
+    let is_file = |name: &&String| lab.path(format!(".claude/{name}")).is_file();
+    let file = format!(".claude/{}", left.iter().find(is_file).expect("the large file"));
+    let folder = format!(".claude/{}", left.iter().find(|name| !is_file(name)).expect("the folder"));
+    // Its own name, and a name like it, for something else.
+    for hidden in [file.clone(), format!("{folder}/inner"), format!("{folder}/more"), ".claude/.keep-rejected-x".into()]
+    {
+        lab.write(&hidden, b"EVIL=1\n");
+        watch.asks(&hidden, "agent_config", "added", &sha(b"EVIL=1\n"));
+        watch.rejects(&hidden);
+    }
+    watch.stop();
+}
+
 fn has(lab: &Sandbox, path: &str, content: &[u8]) -> bool {
     matches!(lab.content(path), Content::File(_, found) if found == content)
 }
@@ -159,6 +205,32 @@ fn an_accept_that_cannot_be_written_down_is_no_accept() {
     fs::remove_file(filler).expect("removes");
     watch.accepts("svc/.env");
     watch.stop().came_to(0, &["svc/.env accepted"]);
+}
+
+#[test]
+fn an_accept_that_the_journal_has_no_room_for_leaves_the_first_deadline() {
+    let lab = lab();
+    fs::create_dir(&lab.state).expect("makes");
+    let Some(_mounted) = Mounted::new(&["-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs"], &lab.state) else {
+        return skip("mounts");
+    };
+    let mut watch = lab.watch(&["--decision-timeout", "4"]);
+    let filler = lab.state.join("filler");
+    let mut file = fs::File::create(&filler).expect("creates");
+    while file.write_all(&[1; 512]).is_ok() {}
+    // No content, so that only the journal needs room; and so many new directories that the entries fill a page.
+    let path = format!("{}.env", "d/".repeat(40));
+    let began = Instant::now();
+    lab.write(&path, b"");
+    watch.says("(secrets, added, ");
+    pause(Duration::from_secs(2));
+    watch.answers(b"a", ".env NOT accepted: ");
+    drop(file);
+    fs::remove_file(filler).expect("removes");
+    lab.becomes(&path, &Content::Absent);
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(5500), "restored {took:?} after the change, with a deadline of 4 s");
+    watch.stop().came_to(3, &[&format!("{path} timed_out")]);
 }
 
 #[test]

@@ -224,6 +224,24 @@ fn a_report_mode_change_is_a_line_and_no_question() {
 }
 
 #[test]
+fn every_change_of_a_report_mode_file_over_the_cap_is_named() {
+    let lab = Sandbox::new();
+    let mut watch = lab.watch(&["--max-file-bytes", "1000"]);
+    // Just as long each time, so that only its stamps differ.
+    for byte in [b'a', b'b', b'c'] {
+        lab.overwrite("package-lock.json", &[byte; 2000]);
+        watch.says("keep watch: package-lock.json changed (lockfile, modified, 2000 bytes, not read); kept");
+    }
+    lab.chmod("package-lock.json", 0o600);
+    watch.says("keep watch: package-lock.json changed (lockfile, mode, mode 0600); kept");
+    lab.write("package-lock.json", b"{}");
+    watch.says(&format!("keep watch: package-lock.json changed (lockfile, modified, {}); kept", sha(b"{}")));
+    let ended = watch.stop();
+    ended.came_to(0, &[]);
+    assert_eq!(ended.report()["kept"].as_array().map(Vec::len), Some(5));
+}
+
+#[test]
 fn frozen_dependencies_are_asked_about() {
     let lab = Sandbox::new();
     let mut watch = lab.watch(&["--lock-deps"]);

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::support::{Content, ENV, Sandbox, fresh, pause, sha};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+
+use crate::support::{Content, ENV, Sandbox, fresh, pause, sha, skip};
 
 #[test]
 fn killed_during_a_question_the_next_start_restores_and_says_so() {
@@ -97,5 +99,39 @@ fn killed_while_it_recovers_the_next_start_recovers() {
     for number in 0..20 {
         assert_eq!(lab.content(format!("d{number}/.env")), Content::File(0o644, b"A=accepted\n".to_vec()));
         assert!(lab.quarantined().contains(&format!("A=changed-{number}\n").into_bytes()), "{number} is lost");
+    }
+}
+
+/// A default ACL as the kernel takes it (acl(5), version 2): the owner everything, the group nothing but entering, others
+/// nothing.
+const DEFAULT_ACL: &[u8] =
+    b"\x02\0\0\0\x01\0\x07\0\xff\xff\xff\xff\x04\0\x01\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
+
+#[test]
+fn a_folder_that_vanished_with_its_default_acl_comes_back_with_it_after_a_kill() {
+    let lab = Sandbox::new();
+    lab.write("conf/.env", b"A=accepted\n");
+    let folder = lab.path("conf");
+    if setxattr(&folder, "system.posix_acl_default", DEFAULT_ACL, XattrFlags::empty()).is_err() {
+        return skip("access control lists");
+    }
+    // One folder from the start, one accepted while watched.
+    let mut watch = lab.watch(&[]);
+    let later = lab.path("later");
+    fs::create_dir(&later).expect("makes");
+    setxattr(&later, "system.posix_acl_default", DEFAULT_ACL, XattrFlags::empty()).expect("sets");
+    lab.write("later/.env", b"A=later\n");
+    watch.asks("later/.env", "secrets", "added", &sha(b"A=later\n"));
+    watch.accepts("later/.env");
+    watch.killed();
+    for folder in [&folder, &later] {
+        fs::remove_dir_all(folder).expect("removes");
+    }
+    let ended = lab.watch(&[]).stop();
+    assert_eq!(ended.report()["recovery"]["restored"], serde_json::json!(["conf/.env", "later/.env"]));
+    for folder in [&folder, &later] {
+        let mut acl = [0; 64];
+        let length = getxattr(folder, "system.posix_acl_default", &mut acl).expect("has one again");
+        assert_eq!(&acl[..length], DEFAULT_ACL);
     }
 }

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::time::Instant;
 
 use rustix::process::Signal;
 
-use crate::support::{Content, Sandbox, Watch, fresh, has_python, python, sha, skip, until};
+use crate::support::{Content, Sandbox, Watch, fresh, has_python, python, sha, skip, squeezed, until};
 
 const JSON: &str = "exec \"$KEEP\" watch --json \"$@\" >\"$OUT\"";
 
@@ -21,13 +22,28 @@ fn on_a_narrow_terminal_the_question_wraps_and_is_answered() {
         "keep watch: .env changed (secrets, modified, {}). Keep it? [a]ccept / [r]eject; rejected in 29",
         sha(&content)
     );
-    watch.wait("the question in rows", |watch| {
-        crate::support::squeezed(&watch.screen()).contains(&crate::support::squeezed(&question)).then_some(())
-    });
+    watch.wait("the question in rows", |watch| squeezed(&watch.screen()).contains(&squeezed(&question)).then_some(()));
     watch.settle();
     watch.types(b"r");
     watch.shows(".env restored (rejected)");
     watch.stop().came_to(3, &[".env rejected"]);
+}
+
+#[test]
+fn on_an_ordinary_terminal_no_word_is_torn_and_the_keys_have_a_row_of_their_own() {
+    for columns in [60, 80, 100] {
+        let lab = Sandbox::new();
+        let mut watch = Watch::start(&lab, JSON, &["--decision-timeout", "300"], columns, 24);
+        watch.shows("undecided changes are restored after 300 s");
+        lab.write("services/payments/.env", b"A=1\n");
+        let row = "  Keep it? [a]ccept / [r]eject; rejected in ";
+        watch.wait("the keys", |watch| watch.screen().lines().any(|line| line.starts_with(row)).then_some(()));
+        let screen = watch.screen();
+        for word in ["services/payments/.env", "secrets,", "added,", "sha256"] {
+            assert!(screen.contains(word), "{columns} columns: {word:?} is torn in\n{screen}");
+        }
+        watch.stop().came_to(3, &["services/payments/.env restored_at_exit"]);
+    }
 }
 
 #[test]
@@ -36,9 +52,11 @@ fn a_resize_draws_the_question_again_and_it_can_be_answered() {
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
     lab.write(".env", b"A=1\n");
     watch.asks(".env", "secrets", "modified", &sha(b"A=1\n"));
+    let whole = squeezed(&format!(".env changed (secrets, modified, {}). Keep it?", sha(b"A=1\n")));
     for columns in [30, 9, 1, 120] {
+        let before = watch.text().len();
         watch.resize(columns, 12);
-        watch.says(".env");
+        watch.wait("the question again", |watch| squeezed(&watch.text()[before..]).contains(&whole).then_some(()));
     }
     watch.rejects(".env");
     watch.stop().came_to(3, &[".env rejected"]);
@@ -182,4 +200,29 @@ fn a_child_of_the_watchs_terminal_can_push_keys_only_as_root_or_where_the_system
     assert!(!pushed.success(), "an ordinary user pushed a key into another session's terminal");
     watch.rejects(".env");
     watch.stop().came_to(3, &[".env rejected"]);
+}
+
+#[test]
+fn a_burst_of_five_thousand_changes_is_drawn_a_few_times_a_second() {
+    let lab = Sandbox::new();
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    for number in 0..12 {
+        lab.write(format!("s{number}/.env"), b"A=0\n");
+    }
+    watch.shows_one_of(&["12 protected files changed", "waiting: "]);
+    watch.settle();
+    let (before, began) = (watch.raw().len(), Instant::now());
+    for number in 1..=4000 {
+        lab.write(format!("s{}/.env", number % 12), format!("A={number}\n").as_bytes());
+        if number % 4 == 0 {
+            lab.write(format!("p{number}/package-lock.json"), b"{}");
+        }
+    }
+    until("the entries", || lab.journal().matches("\"kept\"").count() == 1000);
+    watch.says("p4000/package-lock.json changed (lockfile, added");
+    let written = watch.raw().len() - before;
+    // A block of 12 rows and a question has less than 1500 bytes.
+    let draws = usize::try_from(began.elapsed().as_millis()).expect("not long") / 50 + 25;
+    assert!(written < 1000 * 150 + draws * 1500, "{written} bytes in {:?}", began.elapsed());
+    watch.stop();
 }

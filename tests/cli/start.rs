@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::support::{Content, Sandbox, goes_on_as_an_ordinary_user, is_root, skip};
+use crate::support::{Sandbox, is_root, skip};
 
 #[test]
 fn the_start_line_says_what_is_guarded_how_and_how_long() {
@@ -213,89 +213,6 @@ fn a_root_named_through_a_symlink_is_watched_where_it_lies() {
     watch.rejects(".env");
     assert!(lab.has_env());
     assert_eq!(watch.stop().report()["root"], lab.repo.to_str().expect("is text"));
-}
-
-#[test]
-fn a_protected_file_nobody_may_read_is_named_and_the_rest_is_guarded() {
-    if !goes_on_as_an_ordinary_user(module_path!(), "a_protected_file_nobody_may_read_is_named_and_the_rest_is_guarded")
-    {
-        return;
-    }
-    let lab = Sandbox::new();
-    lab.write(".env.locked", b"A=1\n");
-    lab.chmod(".env.locked", 0o000);
-    let mut watch = lab.watch(&[]);
-    assert!(watch.has_said(".env.locked is not guarded"), "{}", watch.text());
-    let content = crate::support::fresh();
-    lab.write(".env", &content);
-    watch.asks(".env", "secrets", "modified", &crate::support::sha(&content));
-    watch.rejects(".env");
-    lab.chmod(".env.locked", 0o600);
-    watch.says("keep watch: .env.locked can be read now and is guarded from here on");
-    lab.write(".env.locked", b"A=2\n");
-    watch.asks(".env.locked", "secrets", "modified", &crate::support::sha(b"A=2\n"));
-    watch.stop().came_to(3, &[".env rejected", ".env.locked restored_at_exit"]);
-}
-
-#[test]
-fn a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read() {
-    let test = "a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
-        return;
-    }
-    let lab = Sandbox::new();
-    lab.write("closed/.env", b"A=mine\n");
-    lab.chmod("closed", 0o000);
-    let mut watch = lab.watch(&["--decision-timeout", "300"]);
-    watch.shows("keep watch: closed cannot be read; what lies in it is not guarded");
-    lab.write(".env", b"A=1\n");
-    watch.says("keep watch: .env changed");
-    watch.rejects(".env");
-    lab.chmod("closed", 0o755);
-    watch.says("keep watch: closed/.env can be read now and is guarded from here on");
-    lab.write("closed/.env.new", b"A=1\n");
-    watch.asks("closed/.env.new", "secrets", "added", &crate::support::sha(b"A=1\n"));
-    watch.rejects("closed/.env.new");
-    lab.write("closed/.env", b"A=other\n");
-    watch.asks("closed/.env", "secrets", "modified", &crate::support::sha(b"A=other\n"));
-    watch.killed();
-    let ended = lab.watch(&[]).stop();
-    assert_eq!(lab.content("closed/.env"), Content::File(0o644, b"A=mine\n".to_vec()), "{}", ended.text);
-}
-
-#[test]
-fn what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end() {
-    let test = "what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
-        return;
-    }
-    let lab = Sandbox::new();
-    lab.write("closed/.env", b"A=mine\n");
-    lab.chmod("closed", 0o000);
-    // Killed, so that the folder is met by recovery as well.
-    lab.watch(&[]).killed();
-    lab.chmod("closed", 0o755);
-    let recovered = lab.watch(&[]).stop();
-    recovered.came_to(0, &[]);
-    lab.chmod("closed", 0o000);
-    let watch = lab.watch(&["--backend", "poll", "--watch-interval-ms", "600000"]);
-    lab.chmod("closed", 0o755);
-    watch.stop().came_to(0, &[]);
-    assert_eq!(lab.content("closed/.env"), Content::File(0o644, b"A=mine\n".to_vec()));
-}
-
-#[test]
-fn an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill() {
-    if !goes_on_as_an_ordinary_user(module_path!(), "an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill")
-    {
-        return;
-    }
-    let lab = Sandbox::new();
-    lab.write(".env.locked", b"A=1\n");
-    lab.chmod(".env.locked", 0o000);
-    lab.watch(&[]).killed();
-    let ended = lab.watch(&[]).stop();
-    assert!(lab.path(".env.locked").exists(), "it was there before the first start: {}", ended.text);
 }
 
 #[test]

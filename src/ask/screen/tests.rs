@@ -73,15 +73,16 @@ fn block(subject: &str) -> Block {
     Block {
         before: "keep watch: ".to_owned(),
         subject: subject.to_owned(),
-        after: " changed (secrets, modified, sha256 3467a14afa0c). Keep it? [a]ccept / [r]eject; rejected in "
-            .to_owned(),
+        after: " changed (secrets, modified, sha256 3467a14afa0c). ".to_owned(),
+        ask: "Keep it? ".to_owned(),
+        keys: "[a]ccept / [r]eject; rejected in ".to_owned(),
         ..Block::default()
     }
 }
 
 fn asked(subject: &str, seconds: u64) -> String {
-    let block = block(subject);
-    format!("{}{}{}{seconds}s", block.before, block.subject, block.after)
+    let Block { before, subject, after, ask, keys, .. } = block(subject);
+    format!("{before}{subject}{after}{ask}{keys}{seconds}s")
 }
 
 #[test]
@@ -121,9 +122,33 @@ fn a_tick_writes_only_the_row_of_the_countdown() {
 }
 
 #[test]
+fn another_count_of_those_that_wait_draws_only_the_rows_from_there_on() {
+    let list: Vec<String> = (0..20).map(|n| format!("  services/{n}/.env (added, sha256 3467a14afa0c)")).collect();
+    let waiting = |count: usize| Block {
+        list: list.clone(),
+        above: vec![format!("  waiting: {count} more")],
+        ..block("20 protected files")
+    };
+    let mut shown = Shown::new(100, 40);
+    shown.ask(waiting(0), 20, Bell::Ring);
+    let written: usize = (1..=5000)
+        .map(|count| {
+            let frame = shown.screen.question(waiting(count), 20, Bell::Silent);
+            let bytes = frame.bytes().len();
+            shown.feed(Some(frame));
+            bytes
+        })
+        .sum();
+    assert!(written < 5000 * 200, "{written} bytes for 5000 counts");
+    assert_eq!(shown.rows().len(), 20 + 1 + 2);
+    assert_eq!(shown.rows()[0], list[0]);
+    assert_eq!(shown.rows()[20], "  waiting: 5000 more");
+}
+
+#[test]
 fn a_lost_tick_changes_nothing() {
-    for columns in [20, 24, 27, 40] {
-        let mut shown = Shown::new(columns, 40);
+    for columns in 1..=40 {
+        let mut shown = Shown::new(columns, 150);
         shown.ask(block(".env"), 11, Bell::Ring);
         shown.screen.tick(10);
         shown.screen.tick(9);
@@ -198,6 +223,23 @@ fn a_long_list_is_cut_to_what_fits() {
 }
 
 #[test]
+fn a_list_whose_lines_wrap_is_cut_to_the_rows_it_takes() {
+    let list: Vec<String> =
+        (0..50).map(|n| format!("  services/number-{n}/.env (added, sha256 3467a14afa0c)")).collect();
+    for columns in [40, 60, 80] {
+        for rows in [12, 24] {
+            let mut shown = Shown::new(columns, rows);
+            shown.line("start");
+            shown.ask(Block { list: list.clone(), ..block("50 files") }, 10, Bell::Ring);
+            shown.tick(9);
+            let (read, last) = (shown.rows(), format!("and {} more", 50 - shown.text().matches("/number-").count()));
+            assert_eq!(read[0], "start", "{columns} columns: {read:?}");
+            assert!(read.iter().any(|row| row.ends_with(&last)), "{columns} columns, {last:?}: {read:?}");
+        }
+    }
+}
+
+#[test]
 fn a_resize_shows_the_whole_question_again() {
     for (columns, rows) in [(60, 20), (30, 5), (150, 50), (200, 10)] {
         let mut shown = Shown::new(100, 24);
@@ -223,20 +265,110 @@ fn a_question_taller_than_the_terminal_still_counts_down() {
 
 #[test]
 fn only_the_subject_stands_out_and_only_when_asked() {
-    let mut plain = Screen::new(80, 24, false);
+    let mut plain = Screen::new(120, 24, false);
     assert!(!plain.question(block(".env"), 9, Bell::Silent).bytes().contains(&0x1b));
+    for columns in [20, 120] {
+        let mut bold = Screen::new(columns, 24, true);
+        let drawn = String::from_utf8(bold.question(block(".env"), 9, Bell::Silent).bytes().to_vec()).expect("UTF-8");
+        assert!(drawn.contains("keep watch: \x1b[1m.env\x1b[22m "), "{drawn:?}");
+    }
     let mut bold = Screen::new(20, 24, true);
-    let drawn = String::from_utf8(bold.question(block(".env"), 9, Bell::Silent).bytes().to_vec()).expect("UTF-8");
-    assert!(drawn.contains("\x1b[1m.env\x1b[22m changed"), "{drawn:?}");
+    let _ = bold.question(block(".env"), 9, Bell::Silent);
     let tick = bold.tick(8).expect("another second");
     assert!(!tick.bytes().windows(4).any(|window| window == b"\x1b[1m"), "{tick:?}");
+}
+
+/// The question about a path, with a writer, as it stands on a terminal of that many columns.
+fn as_read(columns: u16, path: &str) -> Vec<String> {
+    let mut shown = Shown::new(columns, 24);
+    let by = "  by node (pid 4242, /usr/local/lib/nodejs/bin/node) < claude < zsh".to_owned();
+    shown.ask(Block { above: vec![by], ..block(path) }, 20, Bell::Ring);
+    shown.rows()
+}
+
+#[test]
+fn the_question_reads_well_at_every_usual_width() {
+    assert_eq!(
+        as_read(40, ".env"),
+        [
+            "  by node (pid 4242,",
+            "    /usr/local/lib/nodejs/bin/node) <",
+            "    claude < zsh",
+            "keep watch: .env changed (secrets,",
+            "  modified, sha256 3467a14afa0c).",
+            "  Keep it?",
+            "  [a]ccept / [r]eject; rejected in 20s",
+        ]
+    );
+    assert_eq!(
+        as_read(60, ".env"),
+        [
+            "  by node (pid 4242, /usr/local/lib/nodejs/bin/node) <",
+            "    claude < zsh",
+            "keep watch: .env changed (secrets, modified, sha256",
+            "  3467a14afa0c).",
+            "  Keep it? [a]ccept / [r]eject; rejected in 20s",
+        ]
+    );
+    for columns in [80, 100, 110] {
+        assert_eq!(
+            as_read(columns, ".env"),
+            [
+                "  by node (pid 4242, /usr/local/lib/nodejs/bin/node) < claude < zsh",
+                "keep watch: .env changed (secrets, modified, sha256 3467a14afa0c).",
+                "  Keep it? [a]ccept / [r]eject; rejected in 20s",
+            ]
+        );
+    }
+    assert_eq!(as_read(120, ".env")[1..], [asked(".env", 20)]);
+}
+
+#[test]
+fn a_long_path_is_broken_after_a_folder() {
+    let path = "services/payments/terraform/environments/production/eu-central-1/secrets/.env.production.local";
+    assert_eq!(
+        as_read(80, path)[1..],
+        [
+            "keep watch: services/payments/terraform/environments/production/eu-central-1/",
+            "  secrets/.env.production.local changed (secrets, modified, sha256",
+            "  3467a14afa0c).",
+            "  Keep it? [a]ccept / [r]eject; rejected in 20s",
+        ]
+    );
+    assert_eq!(
+        as_read(120, path)[1..],
+        [
+            "keep watch: services/payments/terraform/environments/production/eu-central-1/secrets/.env.production.local changed",
+            "  (secrets, modified, sha256 3467a14afa0c).",
+            "  Keep it? [a]ccept / [r]eject; rejected in 20s",
+        ]
+    );
+}
+
+#[test]
+fn a_wrapped_question_is_one_piece_in_the_stream() {
+    for columns in [30, 80, 100] {
+        let mut screen = Screen::new(columns, 24, false);
+        let frame = screen.question(block("services/deep/.env"), 20, Bell::Ring);
+        let stream = String::from_utf8(frame.bytes().to_vec()).expect("UTF-8");
+        let mut pieces = stream.split('\x1b');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            text.push_str(piece.split_once(|letter: char| letter.is_ascii_alphabetic()).expect("a sequence ends").1);
+        }
+        assert!(text.contains(&asked("services/deep/.env", 20)), "{text:?}");
+    }
 }
 
 proptest! {
     /// Whatever happens, finished lines stay as they are and the question is whole below them.
     #[test]
-    fn lines_are_never_harmed(columns in 8u16..90, steps in proptest::collection::vec(0u8..5, 1..25)) {
-        let mut shown = Shown::new(columns, 400);
+    fn lines_are_never_harmed(
+        // Never scrolling, and at the bottom of a terminal that is taller than the block, but not much.
+        (columns, rows) in prop_oneof![(8u16..90, Just(400u16)), (30u16..90, 12u16..15)],
+        steps in proptest::collection::vec(0u8..5, 1..25),
+    ) {
+        let mut shown = Shown::new(columns, rows);
         let mut lines = String::new();
         let mut open = None;
         let mut seconds = 120;
@@ -248,9 +380,10 @@ proptest! {
                     lines.push_str(&line);
                 }
                 1 => {
-                    let subject = "x".repeat(n + 1);
-                    shown.ask(block(&subject), seconds, Bell::Silent);
-                    open = Some(subject);
+                    let subject = "x".repeat(n / 3 + 1);
+                    let above: Vec<String> = (0..n % 4).map(|at| format!("above{}", at * n)).collect();
+                    shown.ask(Block { above: above.clone(), ..block(&subject) }, seconds, Bell::Silent);
+                    open = Some((above.concat(), subject));
                 }
                 2 => {
                     let frame = shown.screen.withdraw();
@@ -262,12 +395,16 @@ proptest! {
                     shown.tick(seconds);
                 }
             }
-            let question = open.as_ref().map(|subject| {
+            let question = open.as_ref().map(|(above, subject)| {
                 let shown_seconds = shown.screen.open.as_ref().map_or(0, |open| open.seconds);
-                asked(subject, shown_seconds)
+                format!("{above}{}", asked(subject, shown_seconds))
             });
             let expected = format!("{lines}{}", question.unwrap_or_default()).replace(' ', "");
-            prop_assert_eq!(shown.text(), expected);
+            if rows == 400 {
+                prop_assert_eq!(shown.text(), expected);
+            } else {
+                prop_assert!(expected.ends_with(&shown.text()), "{:?} is not the end of {expected:?}", shown.rows());
+            }
         }
     }
 }

@@ -163,3 +163,25 @@ fn a_crash_at_any_step_of_a_put_leaves_the_whole_object_or_none() {
         }
     }
 }
+
+#[test]
+fn a_write_that_fails_at_its_start_or_in_its_middle_names_the_file_and_leaves_none() {
+    let lab = lab();
+    let mut failed_writes = 0;
+    for passes in 0.. {
+        let plan = platform::fault::Plan::fail_after(passes, 28);
+        let put = lab.objects.put(b"A=1\nB=2\n");
+        drop(plan);
+        match put {
+            Ok(_) => break,
+            Err(StoreError::Fs(error)) if error.operation == "write" => {
+                assert!(error.path.to_string_lossy().starts_with(UNFINISHED), "{error:?}");
+                assert_eq!(error.errno(), Some(28));
+                failed_writes += 1;
+            }
+            Err(error) => assert!(!matches!(error, StoreError::Bytes { .. }), "{error:?} names no file"),
+        }
+        assert!(!lab.file_of(Digest::of(b"A=1\nB=2\n")).exists(), "after {passes} steps");
+    }
+    assert_eq!(failed_writes, 2);
+}

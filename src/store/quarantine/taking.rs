@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 
 use platform::dir::stat_of;
 use platform::stat::FileType;
-use platform::{Dir, Stat, attributes, copy, durable};
+use platform::{Dir, Stat, attributes, copy, file};
 
 use super::super::about::{About, Held, Rejection};
 use super::{ASIDE, Fingerprint, Quarantine, QuarantineError, QuarantineId, bytes};
@@ -62,7 +62,7 @@ impl Quarantine {
     fn copy_text(&self, entry: &Dir, text: &[u8], stat: Stat) -> Result<Option<(Stat, Digest, u64)>, QuarantineError> {
         entry.remove_all(b"content")?;
         let to = entry.create_new(b"content", 0o600)?;
-        durable::write_all(&to, text).map_err(bytes("write"))?;
+        file::write_all(&to, b"content", text)?;
         attributes::sync(&to)?;
         Ok(Some((stat, Digest::of(text), text.len() as u64)))
     }
@@ -148,6 +148,12 @@ impl Quarantine {
     ) -> Result<Held, QuarantineError> {
         let aside = format!("{ASIDE}{id}").into_bytes();
         dir.rename_new(name, dir, &aside)?;
+        // Only what was looked at before is vouched for; another object that came in between is nobody's.
+        if let Ok(Some(left)) = dir.stat(&aside)
+            && left.id == stat.id
+        {
+            self.leave(&aside, left);
+        }
         dir.sync()?;
         let held = Held::Aside { name: aside };
         // On a full disk the name alone has to tell.

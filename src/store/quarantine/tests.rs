@@ -203,3 +203,35 @@ fn a_crash_at_any_step_of_taking_leaves_the_content_here_or_there() {
         }
     }
 }
+
+#[test]
+fn what_is_left_aside_is_known_as_it_was_left_and_not_by_its_name() {
+    let lab = lab();
+    let leave = |name: &str| {
+        fs::write(lab.path(name), b"rejected").expect("writes");
+        let id = lab.quarantine.reserve("2026-11-30T09:41:07.123Z").expect("reserves");
+        // No way into the quarantine.
+        let place = lab.folder.path().join("state/quarantine").join(id.as_str());
+        fs::remove_dir(&place).expect("removes");
+        fs::write(&place, b"in the way").expect("writes");
+        let held = lab.quarantine.take(&id, &why(name), &lab.tree, name.as_bytes()).expect("takes");
+        match held {
+            Some(Held::Aside { name }) => name,
+            other => panic!("{other:?}"),
+        }
+    };
+    let is_left = |name: &[u8]| {
+        let stat = lab.tree.stat(name).expect("stats");
+        stat.is_some() && lab.quarantine.left_as(name) == stat
+    };
+    let (one, two) = (leave("one"), leave("two"));
+    assert!(is_left(&one) && is_left(&two));
+    fs::write(lab.path("f"), b"f").expect("writes");
+    assert!(!is_left(b"f"));
+    assert!(!is_left(format!("{ASIDE}20261130T094107123Z-00009").as_bytes()));
+    let path = |name: &[u8]| lab.path(std::str::from_utf8(name).expect("text"));
+    // Another object under the name, and other bytes in the same one.
+    fs::rename(lab.path("f"), path(&one)).expect("renames");
+    fs::write(path(&two), b"hidden").expect("writes");
+    assert!(!is_left(&one) && !is_left(&two));
+}

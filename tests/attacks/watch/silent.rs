@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::watched;
-use crate::support::{Mounted, Sandbox, has_python, is_root, python, sha, skip, until};
+use crate::support::{Mounted, Sandbox, has_python, is_root, pause, python, sha, skip, until};
 
 /// Two rounds of the sweep at its default, and what a busy machine takes.
 const SOON: Duration = Duration::from_secs(12);
@@ -145,6 +145,39 @@ fn written_and_put_back_at_once_it_is_still_in_the_journal_or_was_never_seen_by_
         seen
     });
     until("the entry", || lab.journal().contains("\"transient\""));
+    watch.stop().came_to(0, &[]);
+}
+
+#[test]
+fn gone_for_a_moment_and_back_it_is_not_asked_about_but_told() {
+    // A machine too busy to put it back in time makes a question of it: that is another test's matter.
+    let told = (0..10).any(|_| {
+        let (lab, watch) = watched();
+        let aside = lab.path("aside");
+        fs::rename(lab.path(".env"), &aside).expect("moves");
+        pause(Duration::from_millis(6));
+        fs::rename(&aside, lab.path(".env")).expect("moves back");
+        pause(Duration::from_millis(500));
+        let asked = watch.has_said("keep watch: .env changed");
+        let told = lab.journal().contains("\"transient\"");
+        assert!(told || !asked, "{}", lab.journal());
+        watch.stop().came_to(0, &[]);
+        told && !asked
+    });
+    assert!(told, "ten times gone for 6 ms, and never told");
+}
+
+#[test]
+fn the_same_content_put_in_place_by_rename_is_no_change_at_all() {
+    let (lab, watch) = watched();
+    for _ in 0..20 {
+        let beside = lab.base.join("saving");
+        fs::copy(lab.path(".env"), &beside).expect("copies, with its bits");
+        fs::rename(beside, lab.path(".env")).expect("renames");
+        pause(Duration::from_millis(20));
+    }
+    assert!(!watch.has_said("keep watch: .env changed"));
+    assert!(!lab.journal().contains("\"transient\""), "{}", lab.journal());
     watch.stop().came_to(0, &[]);
 }
 

@@ -1,0 +1,64 @@
+//! What the machine is told.
+
+use std::collections::BTreeSet;
+
+use platform::{Moment, Place};
+
+use crate::baseline::Change;
+use crate::rules::Class;
+
+use super::Seen;
+
+/// What a person can answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Keep all that is shown.
+    Accept,
+    /// Put back all that is shown.
+    Reject,
+    /// Ask about each one by itself.
+    Each,
+}
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A protected path was compared with the baseline.
+    Looked {
+        /// The path.
+        place: Place,
+        /// Its rule and mode.
+        class: Class,
+        /// How it differs; `None` if it does not.
+        change: Option<Change>,
+        /// When the kernel's hint was read, or the look was made.
+        detected: Moment,
+    },
+    /// A path that is as accepted was found to differ a moment ago, too shortly to be asked about.
+    Passed(Seen),
+    /// A key that counts. For an accept the caller has looked at every member again just before.
+    Answer {
+        /// What was answered.
+        answer: Answer,
+        /// [`Question::id`](super::super::Question::id) of what was on screen.
+        question: u64,
+        /// [`Question::version`](super::super::Question::version) of what was on screen.
+        version: u64,
+        /// Members that cannot be accepted now (content not read, not stored): they stay open.
+        held: BTreeSet<Place>,
+    },
+    /// An accept asked for by [`Effect::Accept`](super::Effect::Accept) is durable and the baseline has moved.
+    Accepted(Place),
+    /// An accept could not be carried out: the change is pending again, under the deadline it had.
+    NotAccepted(Place),
+    /// A restore asked for by [`Effect::Restore`](super::Effect::Restore) was done and proven.
+    Restored(Place),
+    /// A restore failed; it is tried again at [`Input::Retry`].
+    NotRestored(Place),
+    /// Time to try failed restores again.
+    Retry,
+    /// Nothing but time passed.
+    Tick,
+    /// The watch ends.
+    Stop,
+}
