@@ -113,10 +113,6 @@ impl<T> Shared<T> {
     fn wait_while(&self, condition: impl FnMut(&mut T) -> bool) -> MutexGuard<'_, T> {
         self.0.1.wait_timeout_while(self.look(), WITHIN, condition).expect("no holder panics").0
     }
-    pub(super) fn until(&self, mut condition: impl FnMut(&T) -> bool) {
-        let end = self.wait_while(|value| !condition(value));
-        assert!(condition(&end), "it did not come about");
-    }
 }
 
 impl Tree {
