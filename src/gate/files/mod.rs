@@ -77,6 +77,8 @@ pub enum Answer {
     Prepared(Prepared),
     /// It could not be done; why, for the agent.
     Failed(String),
+    /// [`Job::Act`] found something else than was looked at, and did nothing.
+    Stale,
 }
 
 /// What a change would do.

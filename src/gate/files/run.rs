@@ -38,7 +38,11 @@ impl Files {
             Job::Prepare(change) => self.prepare(change).map(Answer::Prepared),
             Job::Act { change, state } => self.act(change, state).map(Answer::Done),
         };
-        done.unwrap_or_else(|error| Answer::Failed(error.to_string()))
+        done.unwrap_or_else(|error| match error {
+            // Only a change that was decided finds this; whoever decided can look anew.
+            FilesError::Changed { .. } => Answer::Stale,
+            error => Answer::Failed(error.to_string()),
+        })
     }
 
     /// What a change would do.
