@@ -16,6 +16,9 @@ pub(super) struct Line {
     pub(super) text: String,
 }
 
+/// A path and its lines.
+pub(super) type Hit = (Vec<u8>, Vec<Line>);
+
 /// Paths and their lines.
 pub(super) struct Found {
     most: usize,
@@ -51,7 +54,7 @@ impl Found {
     }
 
     /// The first paths in order, and whether there are more.
-    pub(super) fn into_sorted(self) -> (Vec<(Vec<u8>, Vec<Line>)>, bool) {
+    pub(super) fn into_sorted(self) -> (Vec<Hit>, bool) {
         let hits = self.hits.into_inner().expect("no holder of this lock panics");
         let more = hits.len() > self.most;
         (hits.into_iter().take(self.most).collect(), more)

@@ -102,7 +102,7 @@ mod tests {
             std::thread::scope(|scope| {
                 for _ in 0..2 {
                     scope.spawn(|| {
-                        while let Some((_, _turn)) = queue.next() {
+                        if let Some((_, _turn)) = queue.next() {
                             panic!("in the middle of it");
                         }
                     });

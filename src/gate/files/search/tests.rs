@@ -134,7 +134,7 @@ fn a_folder_that_cannot_be_read_is_counted_and_passed_over() {
     use std::os::unix::fs::PermissionsExt as _;
     let (temp, root) = tree(&[("open/a", ""), ("shut/b", "")]);
     let shut = temp.path().join("shut");
-    fs::set_permissions(&shut, fs::Permissions::from_mode(0)).expect("chmods");
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).expect("chmods");
     let answer = search(&root, &asked("*")).expect("searches");
     let listed = fs::read_dir(Path::new(&shut)).is_ok();
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).expect("chmods");
