@@ -7,6 +7,7 @@
 
 pub mod action;
 pub mod audit;
+pub mod cage;
 pub mod denial;
 pub mod files;
 pub mod frame;
@@ -16,6 +17,7 @@ pub mod machine;
 pub mod path;
 pub mod pattern;
 pub mod recall;
+pub mod services;
 pub mod tools;
 pub mod wire;
 
