@@ -7,6 +7,7 @@
 
 pub mod action;
 pub mod audit;
+pub mod cage;
 pub mod denial;
 pub mod files;
 pub mod frame;
@@ -21,6 +22,7 @@ pub mod policy;
 pub mod policy_file;
 pub mod recall;
 pub mod serve;
+pub mod services;
 pub mod tools;
 pub mod wire;
 pub mod worker;
