@@ -39,6 +39,7 @@ pub mod stat;
 pub mod state_dir;
 pub mod terminal;
 pub mod trial;
+pub mod turn;
 mod unix;
 pub mod users;
 pub mod xattr;
