@@ -15,14 +15,17 @@ pub mod grants;
 pub mod host;
 pub mod kind;
 pub mod machine;
+pub mod mcp;
 pub mod offer;
 pub mod path;
 pub mod pattern;
 pub mod policy;
 pub mod policy_file;
 pub mod recall;
+pub mod serve;
 pub mod tools;
 pub mod wire;
+pub mod worker;
 
 pub use action::{Action, Target};
 pub use denial::Denial;
