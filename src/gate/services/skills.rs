@@ -156,7 +156,7 @@ fn entries(dir: &Dir, most: usize) -> Result<(Vec<String>, bool), String> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
-    use std::path::Path;
+    use std::path::PathBuf;
 
     use serde_json::json;
 
