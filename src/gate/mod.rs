@@ -16,6 +16,7 @@ pub mod machine;
 pub mod path;
 pub mod pattern;
 pub mod recall;
+pub mod screen;
 pub mod tools;
 pub mod wire;
 
