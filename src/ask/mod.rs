@@ -9,8 +9,10 @@ pub mod keys;
 pub mod panel;
 pub mod question;
 pub mod screen;
+pub mod turns;
 
 pub use keys::{Key, Keys, Typed};
 pub use panel::{Panel, Reading};
 pub use question::{By, Item, Question, attributes, certain, shown_digest};
 pub use screen::{Bell, Block, Frame, Printed, Screen, misleads};
+pub use turns::{Turn, Turns, Wanted};

@@ -278,10 +278,11 @@ impl Panel {
 
     fn schedule(&mut self) {
         let now = self.now();
-        self.next_tick = self.open.as_ref().map(|open| {
-            let left = open.deadline.since(now);
-            let whole = Duration::from_secs(seconds_left(open.deadline, now).saturating_sub(1));
-            now + left.checked_sub(whole).unwrap_or(left)
+        let left = self.open.as_ref().map(|open| open.deadline.since(now)).filter(|left| !left.is_zero());
+        self.next_tick = left.map(|left| {
+            // What remains of this second; a whole one, if it has just begun.
+            let part = Duration::from_nanos(u64::from(left.subsec_nanos()));
+            now + if part.is_zero() { Duration::from_secs(1) } else { part }
         });
     }
 
@@ -331,3 +332,8 @@ fn seconds_left(deadline: Moment, now: Moment) -> u64 {
     let left = deadline.since(now);
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod window;

@@ -93,13 +93,12 @@ impl Line<'_> {
     }
 }
 
-/// Whether a row of this text, which somebody else chose, could be taken for a line of ours: all of those begin with a
-/// letter of our own name or a bracket, and there are characters that look like a bracket.
+/// Whether a row of this text, which somebody else chose, could be taken for a line of ours: all of those begin with our
+/// own name or a bracket, and there are characters that look like a bracket.
 pub fn misleads(text: &str) -> bool {
     let text = text.trim_start();
-    let like_a_bracket =
-        |first: char| matches!(first, '[' | '(' | '{' | '|') || !(first.is_ascii() || first.is_alphanumeric());
-    text.starts_with("keep") || text.starts_with(like_a_bracket)
+    text.starts_with("keep")
+        || text.starts_with(|first: char| first == '[' || !(first.is_ascii() || first.is_alphanumeric()))
 }
 
 /// Whether a row may end between these two characters.

@@ -1,14 +1,13 @@
 //! The gate's question, as a terminal shows it and as a recording of the terminal reads.
 
-use std::num::NonZeroU16;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
-use platform::terminal::WriteState;
 use platform::{Clock, ManualClock, Moment};
 use proptest::prelude::*;
 
 use super::*;
+use crate::ask::panel::window::Window;
 use crate::digest::Digest;
 use crate::gate::Tool;
 use crate::gate::action::Action;
@@ -19,109 +18,16 @@ use crate::gate::path::FilePath;
 use crate::gate::pattern::{Grant, Pattern};
 use crate::gate::recall::Recall;
 
-/// A terminal that can stop taking bytes.
-struct Window {
-    terminal: vt100::Parser<Bells>,
-    stream: Vec<u8>,
-    size: (u16, u16),
-    takes: bool,
-    kept: Vec<u8>,
-    loses: bool,
-}
-
-#[derive(Default)]
-struct Bells(usize);
-
-impl vt100::Callbacks for Bells {
-    fn audible_bell(&mut self, _: &mut vt100::Screen) {
-        self.0 += 1;
-    }
-}
-
-#[derive(Clone)]
-struct Shared(Arc<Mutex<Window>>);
-
-impl Shared {
-    fn new(columns: u16, rows: u16) -> Self {
-        let terminal = vt100::Parser::new_with_callbacks(size(rows), size(columns), 1000, Bells::default());
-        let (stream, kept) = (Vec::new(), Vec::new());
-        Self(Arc::new(Mutex::new(Window { terminal, stream, size: (columns, rows), takes: true, kept, loses: false })))
-    }
-
-    fn window(&self) -> MutexGuard<'_, Window> {
-        self.0.lock().expect("no test panics with it")
-    }
-}
-
-impl Window {
-    fn show(&mut self, bytes: &[u8]) {
-        self.terminal.process(bytes);
-        self.stream.extend_from_slice(bytes);
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> WriteState {
-        if self.takes {
-            self.show(bytes);
-            return WriteState::Written;
-        }
-        self.kept.extend_from_slice(bytes);
-        WriteState::Pending
-    }
-}
-
-impl Glass for Shared {
-    fn size(&self) -> (u16, u16) {
-        self.window().size
-    }
-
-    fn write(&self, bytes: &[u8]) -> WriteState {
-        self.window().write(bytes)
-    }
-
-    fn write_passing(&self, bytes: &[u8]) -> WriteState {
-        self.window().write(bytes)
-    }
-
-    fn flush_pending(&self) -> WriteState {
-        let mut window = self.window();
-        if !window.takes {
-            return WriteState::Pending;
-        }
-        let kept = std::mem::take(&mut window.kept);
-        if std::mem::take(&mut window.loses) {
-            return WriteState::Lost;
-        }
-        window.show(&kept);
-        WriteState::Written
-    }
-
-    fn is_clear(&self) -> bool {
-        let window = self.window();
-        window.takes && window.kept.is_empty()
-    }
-
-    fn suspend(&self) -> bool {
-        self.window().show(b"\r\n[1]+  Stopped   keep gate\r\n$ fg\r\nkeep gate");
-        true
-    }
-
-    fn resume(&self) {}
-}
-
-fn size(value: u16) -> NonZeroU16 {
-    NonZeroU16::new(value).expect("not zero")
-}
-
 /// A gate's screen, its terminal and the time.
 struct Desk {
     screen: Screen,
-    window: Shared,
+    window: Window,
     clock: Arc<ManualClock>,
 }
 
 impl Desk {
     fn new(columns: u16, rows: u16) -> Self {
-        let (window, clock) = (Shared::new(columns, rows), Arc::new(ManualClock::default()));
+        let (window, clock) = (Window::new(columns, rows), Arc::new(ManualClock::default()));
         let screen = Screen::on(Box::new(window.clone()), false, Arc::<ManualClock>::clone(&clock));
         Self { screen, window, clock }
     }
@@ -146,25 +52,12 @@ impl Desk {
         self.press(keys)
     }
 
-    /// What is on the terminal, without empty rows at the end.
     fn rows(&self) -> Vec<String> {
-        let window = self.window.window();
-        let screen = window.terminal.screen();
-        let rows: Vec<String> = screen.rows(0, screen.size().1.get()).map(|row| row.trim_end().to_owned()).collect();
-        let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
-        rows[..used].to_vec()
+        self.window.glass().rows()
     }
 
-    /// Every line that was ever written, without control sequences; a carriage return alone begins one, too.
     fn recording(&self) -> Vec<String> {
-        let stream = String::from_utf8(self.window.window().stream.clone()).expect("UTF-8");
-        let mut pieces = stream.split('\x1b');
-        let mut text = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            text.push_str(piece.split_once(|letter: char| letter.is_ascii_alphabetic()).expect("a sequence ends").1);
-        }
-        let text = text.replace('\x07', "").replace("\r\n", "\n").replace('\r', "\n");
-        text.split('\n').map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect()
+        self.window.glass().recording()
     }
 }
 
@@ -233,7 +126,23 @@ fn a_question_is_a_block_of_plain_lines() {
     assert!(desk.screen.show(&todo(), 0));
     assert_eq!(desk.rows(), TODO);
     assert_eq!(desk.recording(), TODO);
-    assert_eq!(desk.window.window().terminal.callbacks().0, 1, "bells");
+    assert_eq!(desk.window.glass().bells(), 1, "bells");
+}
+
+#[test]
+fn a_screen_may_be_moved_to_the_thread_that_asks() {
+    fn may_be_moved<T: Send>(_: &T) {}
+    may_be_moved(&Desk::new(80, 24).screen);
+}
+
+#[test]
+fn only_the_target_stands_out() {
+    let (window, clock) = (Window::new(80, 24), Arc::new(ManualClock::default()));
+    let mut screen = Screen::on(Box::new(window.clone()), true, clock);
+    screen.show(&todo(), 0);
+    let stream = String::from_utf8(window.glass().stream.clone()).expect("UTF-8");
+    assert!(stream.contains("keep gate: file \x1b[1mnotes/todo.md\x1b[22m\r\n"), "{stream:?}");
+    assert_eq!(stream.matches("\x1b[1m").count(), 1);
 }
 
 #[test]
@@ -362,13 +271,13 @@ fn a_storm_of_calls_costs_a_few_redraws_and_leaves_the_last_number() {
     let mut desk = Desk::new(80, 24);
     desk.screen.show(&todo(), 0);
     desk.pass(400);
-    let before = desk.window.window().stream.len();
+    let before = desk.window.glass().stream.len();
     for waiting in 1..=2000 {
         desk.screen.show(&todo(), waiting);
         desk.clock.advance(Duration::from_micros(100));
     }
     desk.pass(300);
-    assert!(desk.window.window().stream.len() - before < 500);
+    assert!(desk.window.glass().stream.len() - before < 500);
     assert_eq!(desk.rows()[9], "  [n] no (denied in 120 s; 2000 more waiting)");
     assert!(desk.press(b"o").is_some(), "the number of those that wait is no other question");
 }
@@ -395,10 +304,10 @@ fn a_question_that_was_not_written_takes_no_key() {
     desk.screen.show(&todo(), 0);
     desk.pass(400);
     desk.screen.settled("keep gate: file notes/todo.md: allowed once");
-    desk.window.window().takes = false;
+    desk.window.glass().takes = false;
     desk.screen.show(&about(2, "b.txt", &[]), 0);
     assert_eq!(desk.press_later(b"a"), None);
-    desk.window.window().takes = true;
+    desk.window.glass().takes = true;
     desk.pass(20);
     assert_eq!(desk.press(b"a"), None);
     assert_eq!(desk.press_later(b"a"), Some(GateKey::Offer(OfferId([3; 16]))));
@@ -409,9 +318,9 @@ fn a_question_that_got_lost_is_written_again_before_a_key_counts() {
     let mut desk = Desk::new(80, 40);
     desk.screen.show(&todo(), 0);
     desk.pass(400);
-    (desk.window.window().takes, desk.window.window().loses) = (false, true);
+    (desk.window.glass().takes, desk.window.glass().loses) = (false, true);
     desk.pass(1000);
-    desk.window.window().takes = true;
+    desk.window.glass().takes = true;
     desk.pass(20);
     assert_eq!(desk.press(b"o"), None);
     let rows = desk.rows();
@@ -425,8 +334,7 @@ fn a_window_that_became_too_narrow_shows_the_question_anew() {
     let mut desk = Desk::new(80, 40);
     desk.screen.show(&todo(), 0);
     for (columns, copies) in [(100, 1), (45, 1), (30, 2)] {
-        desk.window.window().size = (columns, 40);
-        desk.window.window().terminal.screen_mut().set_size(size(40), size(columns));
+        desk.window.glass().becomes(columns, 40);
         desk.screen.resize();
         let heads = desk.recording().iter().filter(|line| line.starts_with("keep gate:")).count();
         assert_eq!(heads, copies, "{columns} columns");
@@ -453,10 +361,10 @@ fn a_terminal_that_hung_up_answers_nothing() {
     desk.screen.show(&todo(), 0);
     desk.screen.hang_up();
     assert_eq!(desk.press_later(b"o"), None);
-    let written = desk.window.window().stream.len();
+    let written = desk.window.glass().stream.len();
     desk.screen.line("keep gate: nobody reads this");
     desk.screen.finish();
-    assert_eq!(desk.window.window().stream.len(), written);
+    assert_eq!(desk.window.glass().stream.len(), written);
 }
 
 #[test]
@@ -465,7 +373,7 @@ fn a_gate_that_ends_leaves_the_question_and_the_cursor_below_it() {
     desk.screen.show(&todo(), 0);
     desk.screen.finish();
     assert_eq!(desk.rows(), TODO);
-    assert_eq!(desk.window.window().terminal.screen().cursor_position(), (10, 0));
+    assert_eq!(desk.window.glass().cursor(), (10, 0));
 }
 
 #[test]
