@@ -21,6 +21,7 @@ pub mod policy;
 pub mod policy_file;
 pub mod recall;
 pub mod serve;
+pub mod screen;
 pub mod tools;
 pub mod wire;
 pub mod worker;
