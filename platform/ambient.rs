@@ -11,9 +11,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::retry_on_intr;
 
 use crate::dir::{FsError, known_type, on, stat_of};
-use crate::stat::FileType;
+use crate::host;
+use crate::stat::{FileId, FileType};
 
 /// What a capped read found.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,6 +68,16 @@ pub fn kind(path: &Path) -> Result<Option<FileType>, FsError> {
 /// The path without symlinks; everything on it must exist.
 pub fn resolve(path: &Path) -> Result<PathBuf, FsError> {
     std::fs::canonicalize(path).map_err(failed("resolve", path))
+}
+
+/// Device and inode of what `path` itself is; `None` if that is nothing. Nothing is opened, so that a directory that may
+/// only be passed through is told, too.
+pub fn id(path: &Path) -> Result<Option<FileId>, FsError> {
+    match retry_on_intr(|| host::stat_at(fs::CWD, path.as_os_str().as_bytes())) {
+        Ok(stat) => Ok(Some(stat.id)),
+        Err(errno) if means_absent(errno) => Ok(None),
+        Err(errno) => Err(failed("stat", path)(errno.into())),
+    }
 }
 
 fn look(path: &Path, flags: AtFlags) -> Result<Option<FileType>, FsError> {

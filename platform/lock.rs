@@ -172,7 +172,8 @@ fn open_existing(dir: &Dir, name: &[u8]) -> Result<Option<File>, LockError> {
     }
 }
 
-fn is_named(dir: &Dir, name: &[u8], file: &File) -> Result<bool, FsError> {
+/// Whether a name of the directory leads to this open file.
+pub(crate) fn is_named(dir: &Dir, name: &[u8], file: &File) -> Result<bool, FsError> {
     Ok(dir.stat(name)?.map(|stat| stat.id) == Some(stat_of(file.as_fd())?.id))
 }
 

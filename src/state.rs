@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use platform::{Dir, FileId, FileType, FsError, file};
+use platform::{Dir, FileId, FileType, FsError, Stat, file};
 
 use crate::digest::Digest;
 
@@ -54,10 +54,8 @@ impl StateFolder {
     /// Opens the folder of the root `id` at `root` below `top`, and makes both if they are missing. `owner` is the user we
     /// run as; `top` comes from [`platform::state_dir::state_dir`].
     pub fn open(top: &Path, owner: u32, root: &Path, id: FileId) -> Result<Self, StateError> {
-        let parent = top.parent().ok_or_else(|| StateError::NoName(top.to_path_buf()))?;
-        let top_dir = private_dir(&parents(parent)?, top, owner)?;
         let path = top.join(folder_name(root, id));
-        let dir = private_dir(&top_dir, &path, owner)?;
+        let dir = private_dir(&private_top(top, owner)?, &path, owner)?;
         Ok(Self { dir, path })
     }
 
@@ -127,8 +125,29 @@ fn open_or_make(parent: &Dir, name: &[u8]) -> Result<Dir, FsError> {
     }
 }
 
+/// Opens the folder that holds the state of all roots, and makes it with all above it if it is missing.
+pub(crate) fn private_top(top: &Path, owner: u32) -> Result<Dir, StateError> {
+    let parent = top.parent().ok_or_else(|| StateError::NoName(top.to_path_buf()))?;
+    private_dir(&parents(parent)?, top, owner)
+}
+
+/// Whether a file in a folder of ours is ours alone; if not, what is wrong with it.
+pub(crate) fn is_ours_alone(stat: &Stat, owner: u32) -> Result<(), &'static str> {
+    if stat.file_type != FileType::Regular {
+        Err("is not a regular file")
+    } else if stat.uid != owner {
+        Err("belongs to another user")
+    } else if stat.mode & 0o022 != 0 {
+        Err("can be written by other users")
+    } else if stat.nlink != 1 {
+        Err("has a second name elsewhere")
+    } else {
+        Ok(())
+    }
+}
+
 /// Opens or makes the last component of `path` in `parent`, and sees to it that it is ours alone.
-fn private_dir(parent: &Dir, path: &Path, owner: u32) -> Result<Dir, StateError> {
+pub(crate) fn private_dir(parent: &Dir, path: &Path, owner: u32) -> Result<Dir, StateError> {
     let name = name_of(path)?;
     let refuse = |reason| StateError::NotOurs { path: path.to_path_buf(), reason };
     let there = parent.stat(name).map_err(StateError::Open)?;

@@ -8,9 +8,11 @@
 pub mod action;
 pub mod audit;
 pub mod cage;
+pub mod control;
 pub mod denial;
 pub mod files;
 pub mod frame;
+pub mod grants;
 pub mod host;
 pub mod kind;
 pub mod machine;

@@ -10,7 +10,9 @@ use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
 use std::os::fd::AsFd;
 
-use platform::{Dir, FileType, FsError, Stat, dir, file};
+use platform::{Dir, FsError, Stat, dir, file};
+
+use crate::state::is_ours_alone;
 
 use super::chain::Chain;
 use super::event::Event;
@@ -273,18 +275,7 @@ fn make(dir: &Dir) -> Result<File, FsError> {
 
 /// Whether the file is ours alone.
 fn check(stat: &Stat, name: &str, owner: u32) -> Result<(), JournalError> {
-    let reason = if stat.file_type != FileType::Regular {
-        "is not a regular file"
-    } else if stat.uid != owner {
-        "belongs to another user"
-    } else if stat.mode & 0o022 != 0 {
-        "can be written by other users"
-    } else if stat.nlink != 1 {
-        "has a second name elsewhere"
-    } else {
-        return Ok(());
-    };
-    Err(JournalError::NotOurs { file: name.to_owned(), reason })
+    is_ours_alone(stat, owner).map_err(|reason| JournalError::NotOurs { file: name.to_owned(), reason })
 }
 
 fn opened(name: &str, error: FsError) -> JournalError {

@@ -1,11 +1,23 @@
-//! The audit: every question, answer, change of a grant and denial.
+//! The audit: every question, answer, change of a grant and denial, one line each, in `audit.jsonl`.
 //!
-//! Promise: no contents; targets, tools, callers and outcomes only.
+//! Promise: no contents; targets, tools, callers and outcomes only. When [`Audit::append`] returns `Ok`, the line survives
+//! a power cut. Each line holds the digest of the one before, so that a line altered, taken out or put in is found.
+//! Limit: the chain has no key. It finds accidents and edits, not a forger who may write the file, and not the removal of
+//! the last lines.
+
+mod chain;
+mod file;
+
+#[cfg(test)]
+mod crashes;
 
 use serde::{Deserialize, Serialize};
 
 use super::denial::Denial;
 use super::wire::GrantInfo;
+
+pub use chain::{MAX_LINE, TooLong};
+pub use file::{Audit, AuditError};
 
 /// One thing that happened. Texts that come from a caller are stored as they are and escaped where they are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -169,7 +169,7 @@ fn script(character: char) -> &'static str {
     }
     let at = SCRIPTS.partition_point(|(_, last, _)| *last < code);
     match SCRIPTS.get(at) {
-        Some((first, _, name)) if *first <= code => *name,
+        Some((first, _, name)) if *first <= code => name,
         _ => "unknown",
     }
 }

@@ -94,7 +94,7 @@ impl Notes {
             "`summary` is one line that says what is in the note, without control, bidirectional or invisible characters",
         )?;
         let failed = |error: &str| format!("the note {path} cannot be written: {error}");
-        let turn = Turn::take(&self.control, TURN, PATIENCE).map_err(|error| failed(&error.to_string()))?;
+        let turn = Turn::named(&self.control, TURN, PATIENCE).map_err(|error| failed(&error.to_string()))?;
         let folder = self.made_folder().map_err(|error| failed(&why(&error)))?;
         let (parent, name) = made_parent(&folder, &path).map_err(|error| failed(&why(&error)))?;
         match parent.stat(name).map_err(|error| failed(&why(&error)))?.map(|stat| stat.file_type) {

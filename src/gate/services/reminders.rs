@@ -146,7 +146,7 @@ impl Reminders {
     /// Changes the file in one's turn, if `change` says that it has.
     fn change(&mut self, change: impl FnOnce(&mut Vec<Reminder>) -> Result<bool, String>) -> Result<(), String> {
         let turn =
-            Turn::take(&self.control, TURN, PATIENCE).map_err(|error| format!("reminders.json is locked: {error}"))?;
+            Turn::named(&self.control, TURN, PATIENCE).map_err(|error| format!("reminders.json is locked: {error}"))?;
         let mut all = self.load()?;
         if change(&mut all)? {
             all.sort_by(|one, other| one.order().cmp(&other.order()));
