@@ -39,6 +39,14 @@ pub enum Command {
     #[command(after_help = "Example: keep watch --lock-deps --allow-only 'src/**'\n\n\
         Start it in a terminal of its own before the agent: what was changed earlier is part of the baseline.")]
     Watch(WatchArgs),
+    /// Hold the gate of a directory in this terminal: serve tools to agents, and ask about what they would change.
+    #[command(after_help = "Example: keep gate --manifest tools.json\n\n\
+        Start it in a terminal of its own; agents reach it through `keep mcp`, and without it they are denied what is asked about.")]
+    Gate(GateArgs),
+    /// Serve tools to an agent over its standard input and output: what an agent's configuration names.
+    #[command(after_help = "Example: keep mcp --root /home/me/project\n\n\
+        It passes calls on to the `keep gate` of that directory; where none runs, what would be asked about is denied.")]
+    Mcp(McpArgs),
     /// Show the journal: what changed, what was decided.
     #[command(after_help = "Example: keep log --verify\n\n\
         Exit codes: 0 read to the end, 1 the chain does not hold, 2 there is a journal and it cannot be used.")]
@@ -159,6 +167,18 @@ pub struct GateArgs {
     /// No desktop notifications: neither of questions nor of what agents want told.
     #[arg(long)]
     pub no_notify: bool,
+}
+
+/// Options of `keep mcp`.
+#[derive(Debug, Clone, Args)]
+pub struct McpArgs {
+    /// The directory whose gate is meant; the current one if left out.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+
+    /// Nobody watches this agent: the stricter policy holds, and `autonomy` in policy.toml says whether anybody is asked.
+    #[arg(long)]
+    pub unattended: bool,
 }
 
 /// Options of `keep log`.

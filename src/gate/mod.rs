@@ -23,6 +23,7 @@ pub mod pattern;
 pub mod policy;
 pub mod policy_file;
 pub mod recall;
+pub mod screen;
 pub mod serve;
 pub mod services;
 pub mod tools;
