@@ -38,6 +38,24 @@ pub enum ServicesError {
     Control(#[source] FsError),
 }
 
+/// Refuses what cannot succeed whatever anybody answers, before anybody is asked. Nothing is touched.
+pub fn check(request: &Request, wall: SystemTime) -> Result<(), String> {
+    match request {
+        Request::Notify(notify) => telling(&notify.message, notify.title.as_deref()),
+        Request::Remind(remind) => {
+            when::when(&remind.when, wall).map_err(|error| error.to_string())?;
+            telling(&remind.message, remind.title.as_deref())
+        }
+        Request::MemoryWrite(write) => notes::checked(&write.path, &write.summary, &write.content).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn telling(message: &str, title: Option<&str>) -> Result<(), String> {
+    wording::message("message", message)?;
+    wording::title(title)
+}
+
 /// How the services behave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -168,8 +186,7 @@ impl Services {
     }
 
     fn notify(&mut self, notify: &request::Notify, now: Moment) -> Result<Map<String, Value>, String> {
-        wording::message("message", &notify.message)?;
-        wording::title(notify.title.as_deref())?;
+        telling(&notify.message, notify.title.as_deref())?;
         self.rate.take(now).map_err(|wait| {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             format!("at most {} notifications a minute; try again in {seconds} s", rate::MOST)

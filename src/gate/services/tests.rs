@@ -157,3 +157,25 @@ fn notes_skills_and_the_time_are_there() {
     assert_eq!(lab.call(Tool::TimeNow, json!({})).expect("the time")["unix"], json!(1_796_031_667));
     assert!(lab.call(Tool::FileStat, json!({"path": "a"})).is_err());
 }
+
+#[test]
+fn nobody_is_asked_about_what_cannot_succeed() {
+    let lab = Lab::new();
+    for (tool, arguments, is_good) in [
+        (Tool::Notify, json!({"message": "x"}), true),
+        (Tool::Notify, json!({"message": " "}), false),
+        (Tool::Remind, json!({"message": "x", "when": "in 1h"}), true),
+        (Tool::Remind, json!({"message": "x", "when": "soon"}), false),
+        (Tool::Remind, json!({"message": "", "when": "in 1h"}), false),
+        (Tool::MemoryWrite, json!({"path": "a.md", "summary": "s", "content": ""}), true),
+        (Tool::MemoryWrite, json!({"path": "../a.md", "summary": "s", "content": ""}), false),
+        (Tool::MemoryWrite, json!({"path": "MEMORY.md", "summary": "s", "content": ""}), false),
+        (Tool::MemoryWrite, json!({"path": "a.md", "summary": "", "content": ""}), false),
+        (Tool::TimeNow, json!({}), true),
+    ] {
+        let Value::Object(fields) = arguments.clone() else { panic!("an object") };
+        let request = Request::parse(tool, fields).expect("is served").expect("arguments");
+        assert_eq!(check(&request, lab.wall).is_ok(), is_good, "{tool:?} {arguments}");
+    }
+    assert_eq!(std::fs::read_dir(lab.temp.path()).expect("lists").count(), 0, "nothing was touched");
+}

@@ -97,6 +97,27 @@ fn what_another_process_adds_is_noticed() {
 }
 
 #[test]
+fn of_many_processes_none_undoes_what_another_did_and_each_reminder_is_told_by_one() {
+    let folder = Folder::new();
+    let told: Vec<String> = std::thread::scope(|scope| {
+        let work = |process: u64| {
+            let mut reminders = folder.open();
+            let mut told = Vec::new();
+            for round in 0..8 {
+                reminders.add(at(round), None, &format!("{process} {round}")).expect("added");
+                told.extend(messages(&reminders.due(at(round), moment(round)).0).into_iter().map(str::to_owned));
+            }
+            told
+        };
+        let all: Vec<_> = (0..4).map(|process| scope.spawn(move || work(process))).collect();
+        all.into_iter().flat_map(|thread| thread.join().expect("does not panic")).collect()
+    });
+    let rest = messages(&folder.open().due(at(100), moment(100)).0).len();
+    assert_eq!(told.len() + rest, 4 * 8);
+    assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), told.len());
+}
+
+#[test]
 fn a_file_that_cannot_be_used_is_said_once_left_alone_and_good_again_when_mended() {
     let folder = Folder::new();
     let mut reminders = folder.open();
