@@ -93,7 +93,11 @@ pub enum Due {
 pub struct Services {
     settings: Settings,
     zone: LocalZone,
+    /// Of what agents tell now.
     rate: Rate,
+    /// Of reminders: a rate of their own, so that an agent that notifies on and on does not hold them up, and one that sets
+    /// them on and on has no more than that.
+    reminding: Rate,
     reminders: Reminders,
     notes: Notes,
     skills: Skills,
@@ -110,6 +114,7 @@ impl Services {
             zone: LocalZone::new(settings.zone.clone()),
             settings,
             rate: Rate::default(),
+            reminding: Rate::default(),
             reminders: Reminders::of(handle()?),
             notes: Notes::of(handle()?),
             skills: Skills::of(handle()?),
@@ -159,7 +164,8 @@ impl Services {
         if !self.outbox.is_empty() {
             return Some(wall);
         }
-        let reminder = if self.settings.fires { self.reminders.next(wall, now) } else { None };
+        let reminder = self.reminders.next(wall, now).filter(|_| self.settings.fires);
+        let reminder = reminder.map(|at| at.max(wall + self.reminding.wait(now)));
         let wake = self.wakes.next().map(|at| wall + at.since(now));
         reminder.into_iter().chain(wake).min()
     }
@@ -168,8 +174,12 @@ impl Services {
     pub fn due(&mut self, wall: SystemTime, now: Moment) -> Vec<Due> {
         let mut due = std::mem::take(&mut self.outbox);
         if self.settings.fires {
-            let (reminders, fault) = self.reminders.due(wall, now);
-            due.extend(reminders.iter().map(told));
+            let (reminders, fault) = self.reminders.due(wall, now, self.reminding.room(now));
+            for reminder in &reminders {
+                // There was room for so many.
+                let _taken = self.reminding.take(now);
+                due.push(told(reminder));
+            }
             due.extend(fault.map(|fault| Due::Fault(crate::text::escaped(fault.as_bytes()))));
         }
         due.extend(

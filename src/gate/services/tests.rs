@@ -105,6 +105,24 @@ fn a_reminder_is_listed_survives_and_is_told_when_it_is_due() {
 }
 
 #[test]
+fn reminders_are_no_way_around_the_rate_of_notifications_and_none_is_lost() {
+    let mut lab = Lab::new();
+    for number in 0..25 {
+        let past = json!({"when": "2001-02-03T04:05:06Z", "message": format!("{number}")});
+        lab.call(Tool::Remind, past).expect("added");
+    }
+    assert_eq!(lab.pass(0).len(), 10);
+    assert_eq!(lab.waits(), Some(Duration::from_secs(60)), "the loop does not spin");
+    assert_eq!(lab.pass(59), []);
+    assert_eq!(lab.pass(1).len(), 10);
+    for _ in 0..10 {
+        lab.call(Tool::Notify, json!({"message": "x"})).expect("sent: the rates are two");
+    }
+    assert_eq!(lab.pass(60).len(), 10 + 5);
+    assert_eq!(lab.waits(), None);
+}
+
+#[test]
 fn who_does_not_hold_the_gate_stores_reminders_and_tells_none() {
     let mut lab = Lab::with(false, false);
     lab.call(Tool::Remind, json!({"when": "in 1s", "message": "x"})).expect("added");
