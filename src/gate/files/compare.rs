@@ -50,7 +50,7 @@ pub(super) fn compare(before: &[u8], after: &[u8]) -> Compared {
     let (old, new) = (&before[head..before.len() - tail], &after[head..after.len() - tail]);
     let few = old.len() + new.len() <= MOST_COMPARED;
     let middle = if few {
-        capture_diff_slices(Algorithm::Myers, old, new)
+        numbered_diff(old, new)
     } else {
         vec![DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() }]
     };
@@ -59,6 +59,18 @@ pub(super) fn compare(before: &[u8], after: &[u8]) -> Compared {
     all.extend(middle.into_iter().map(|op| moved(op, head)));
     all.push(DiffOp::Equal { old_index: before.len() - tail, new_index: after.len() - tail, len: tail });
     Compared { counts: Some(counts), lines: shown(&before, &after, all) }
+}
+
+/// Compares numbers in place of lines: long lines that begin alike would be compared again and again.
+fn numbered_diff(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
+    let mut known: HashMap<&[u8], usize> = HashMap::new();
+    let mut numbers = Vec::with_capacity(old.len() + new.len());
+    for line in old.iter().chain(new) {
+        let next = known.len();
+        numbers.push(*known.entry(line).or_insert(next));
+    }
+    let (old, new) = numbers.split_at(old.len());
+    capture_diff_slices(Algorithm::Myers, old, new)
 }
 
 fn is_binary(bytes: &[u8]) -> bool {

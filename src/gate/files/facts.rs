@@ -62,7 +62,9 @@ fn write(root: &Root, table: &Table, at: &Resolved, content: &[u8]) -> Result<To
     let compared = before.as_deref().map_or_else(unread, |before| compare(before, content));
     let verb = if at.stat.is_some() { "overwrite" } else { "create" };
     told.facts.push(match compared.counts {
-        Some((0, 0)) if at.stat.is_some() => format!("{verb}, {size}, +0 -0: the same content"),
+        _ if at.stat.is_some() && before.as_deref() == Some(content) => format!("{verb}, {size}, the same content"),
+        // So many lines that only their number is told.
+        Some((0, 0)) if !content.is_empty() => format!("{verb}, {size}, +0 -0, the same lines in another order"),
         Some((came, went)) => format!("{verb}, {size}, +{came} -{went}"),
         None => format!("{verb}, {size}, in place of {}", bytes(at.stat.map_or(0, |stat| stat.size))),
     });

@@ -275,6 +275,18 @@ fn removing_and_moving_tell_what_they_do() {
 }
 
 #[test]
+fn the_same_lines_in_another_order_are_not_the_same_content() {
+    let lab = lab();
+    let lines: Vec<String> = (0..3000).map(|n| format!("{n}\n")).collect();
+    lab.put("f", &lines.concat());
+    let turned: String = lines.iter().rev().map(String::as_str).collect();
+    let size = turned.len();
+    let facts = |content: &str| lab.prepared(&writing("f", content)).facts;
+    assert_eq!(facts(&turned), [format!("overwrite, {size} bytes, +0 -0, the same lines in another order")]);
+    assert_eq!(facts(&lines.concat()), [format!("overwrite, {size} bytes, the same content")]);
+}
+
+#[test]
 fn of_a_secret_only_keys_are_shown() {
     let lab = lab();
     lab.put("app/.env", "TOKEN=hunter2\nKEPT=1\n");
