@@ -1,8 +1,8 @@
 //! Turns at a file: a lock held for a moment by whoever is about to read it and write it.
 //!
 //! Promise: while a [`Turn`] lives, no other one of the same file does, in this process or another; the turn of a process
-//! that was killed ends with it. Nobody waits longer than asked. Limit: it keeps out only those who ask for a turn, and any
-//! process that may open the file can hold it up. A child has the turn, too, from fork until its program runs.
+//! that was killed ends with it. Nobody waits longer than asked. Limit: it keeps out only those who ask for a turn, any process
+//! that may open the file can hold it up, and on a file system without flock(2) nobody is kept out. A child has the turn, too, from fork until its program runs.
 //! Source: flock(2): the lock belongs to the open file, and there is no call that waits for it until a given time; hence
 //! trying again and again.
 
@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::clock::{Clock, SystemClock};
-use crate::dir::{Dir, FsError};
+use crate::dir::{Dir, FsError, means_unsupported};
 use crate::lock::is_named;
 
 /// The longest pause between two tries.
@@ -63,6 +63,8 @@ impl Turn {
             match retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
                 Ok(()) => return Ok(Self { file }),
                 Err(Errno::WOULDBLOCK) => {}
+                // A file system without it keeps nobody out.
+                Err(errno) if errno == Errno::NOLCK || means_unsupported(errno) => return Ok(Self { file }),
                 Err(errno) => return Err(TurnError::Flock(errno.into())),
             }
             let left = wait.saturating_sub(clock.now().since(start));

@@ -5,7 +5,7 @@
 //! Limit: a skill that is a symlink is none: copy it there. A skill adds words to what an agent knows, never a tool.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 use platform::{Dir, FileType, Root};
 use serde_json::{Map, Value};
@@ -82,7 +82,7 @@ impl Skills {
             io::ErrorKind::NotFound => absent(),
             _ => format!("the skill {name} cannot be opened: {}", error.source),
         })?;
-        let skill = Root::of(dir, PathBuf::from(name)).map_err(|error| why(&error))?;
+        let skill = Root::from_dir(dir, Path::new(name)).map_err(|error| why(&error))?;
         match skill.dir().stat(MAIN.as_bytes()) {
             Ok(Some(stat)) if stat.file_type == FileType::Regular => Ok(skill),
             _ => Err(absent()),
