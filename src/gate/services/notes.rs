@@ -10,7 +10,7 @@ mod index;
 mod page;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use platform::turn::Turn;
@@ -142,7 +142,7 @@ impl Notes {
 }
 
 fn rooted(dir: Dir) -> Result<Root, FsError> {
-    Root::of(dir, PathBuf::from("memory"))
+    Root::from_dir(dir, Path::new("memory"))
 }
 
 /// The path and the summary a note would have, if it can be written at all; nothing is touched.
