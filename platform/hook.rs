@@ -20,7 +20,7 @@ use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::ambient;
-use crate::dir::FsError;
+use crate::dir::{Dir, FsError};
 use crate::stat::FileType;
 
 /// The most that run at a time, and the most that wait.
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookError {
-    /// Nothing is there, or the way there cannot be gone.
+    /// Nothing is there, or the way there cannot be looked at.
     #[error("cannot find the program")]
     Find(#[source] FsError),
     /// It is no file that we may execute.
@@ -58,18 +58,25 @@ pub enum HookError {
     Thread(#[source] io::Error),
 }
 
-/// The real path of the program at `path`, unless it lies below one of the `forbidden` directories, given without symlinks:
-/// whoever may write there could put another program in its place.
+/// The real path of the program at `path`, unless it lies below one of the `forbidden` directories, by whatever names either is
+/// reached: whoever may write there could put another program in its place. Limit: a hard link from there is not known as such.
 pub fn find(path: &Path, forbidden: &[PathBuf]) -> Result<PathBuf, HookError> {
     let path = ambient::resolve(path).map_err(HookError::Find)?;
     let kind = ambient::kind(&path).map_err(HookError::Find)?;
     if kind != Some(FileType::Regular) || access(&path, Access::EXEC_OK).is_err() {
         return Err(HookError::NoProgram { path });
     }
-    match forbidden.iter().find(|directory| path.starts_with(directory)) {
-        Some(below) => Err(HookError::Forbidden { path, below: below.clone() }),
-        None => Ok(path),
+    let identity = |directory: &Path| Dir::open_ambient(directory).and_then(|dir| dir.own_stat()).map(|stat| stat.id);
+    for below in forbidden {
+        let forbidden = identity(below).map_err(HookError::Find)?;
+        // One that we may not open cannot be compared, and so is none that we can trust.
+        for above in path.ancestors().skip(1) {
+            if identity(above).map_err(HookError::Find)? == forbidden {
+                return Err(HookError::Forbidden { path, below: below.clone() });
+            }
+        }
     }
+    Ok(path)
 }
 
 /// Starts the program again and again.
@@ -267,6 +274,10 @@ mod tests {
         assert!(matches!(find(&bad, &[root.path()]), Err(HookError::Forbidden { .. })));
         std::os::unix::fs::symlink(&bad, folder.path().join("link")).expect("linked");
         assert!(matches!(find(&folder.path().join("link"), &[root.path()]), Err(HookError::Forbidden { .. })));
+        std::os::unix::fs::symlink(root.path(), folder.path().join("alias")).expect("linked");
+        let alias = [folder.path().join("alias")];
+        assert!(matches!(find(&bad, &alias), Err(HookError::Forbidden { .. })), "by another name");
+        assert!(matches!(find(&good, &[folder.path().join("gone")]), Err(HookError::Find(_))));
         fs::set_permissions(&good, fs::Permissions::from_mode(0o644)).expect("not executable");
         assert!(matches!(find(&good, &[]), Err(HookError::NoProgram { .. })));
         assert!(matches!(find(&folder.path(), &[]), Err(HookError::NoProgram { .. })));

@@ -24,7 +24,7 @@ use crate::gate::grants::GrantFile;
 use crate::gate::machine::{Machine, Settings};
 use crate::gate::pattern::Grant;
 use crate::gate::policy_file::{self, Autonomy, PolicyFile};
-use crate::gate::serve::parts::{Due, MakeChores, MakeHands};
+use crate::gate::serve::parts::{Due, MakeChores, MakeHands, OnWake};
 use crate::gate::serve::{Board, Books, Chores, End, Gate, Hands, Herald, Message, Parts, Reading, Silent};
 use crate::gate::services::{self, Services};
 use crate::gate::tools::info::{info, served};
@@ -73,7 +73,7 @@ pub struct Surroundings {
     /// Desktop notifications.
     pub herald: Herald,
     /// Starts a program with a wake's note.
-    pub on_wake: Option<Box<dyn FnMut(&str) + Send>>,
+    pub on_wake: Option<OnWake>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// What the gate is told.
@@ -254,7 +254,7 @@ pub fn herald(is_off: bool, environment: &Environment, root: &Root) -> Herald {
 }
 
 /// Starts the person's program with a wake's note on its standard input.
-pub fn on_wake(program: &Path, environment: &Environment, site: &Site) -> Result<Box<dyn FnMut(&str) + Send>, Refusal> {
+pub fn on_wake(program: &Path, environment: &Environment, site: &Site) -> Result<OnWake, Refusal> {
     let path = environment.directory.join(program);
     // What lies below the root may be an agent's.
     let found = hook::find(&path, &[site.ground.tree.path().to_path_buf()]);

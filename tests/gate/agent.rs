@@ -32,7 +32,7 @@ pub fn start(lab: &Sandbox, options: &[&str]) -> Watch {
 /// The control folder of the one root that has been served.
 pub fn control(lab: &Sandbox) -> std::path::PathBuf {
     let entries = std::fs::read_dir(lab.state.join("gate")).expect("there is one");
-    let folders: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let folders: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect();
     assert_eq!(folders.len(), 1, "{folders:?}");
     folders[0].clone()
 }
@@ -109,6 +109,12 @@ impl Agent {
         let reply = self.reply(call);
         assert!(reply["result"]["isError"] != true, "{reply}");
         reply["result"]["structuredContent"].clone()
+    }
+
+    /// What is said of a call of a tool that is not there.
+    pub fn knows_nothing_of(&mut self, call: u64) -> String {
+        let reply = self.reply(call);
+        reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
     }
 
     /// What is said of a call that does not.

@@ -53,6 +53,9 @@ pub trait Chores: Send {
 /// Makes the chores' doer, in the thread that will use it.
 pub type MakeChores = Box<dyn FnOnce() -> Result<Box<dyn Chores>, String> + Send>;
 
+/// Starts a program of the person's with a wake's note.
+pub type OnWake = Box<dyn FnMut(&str) + Send>;
+
 /// What `grants.json` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
@@ -93,7 +96,7 @@ pub struct Parts {
     /// Desktop notifications.
     pub herald: Herald,
     /// Starts a program with a wake's note.
-    pub on_wake: Option<Box<dyn FnMut(&str) + Send>>,
+    pub on_wake: Option<OnWake>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// What the core is told.

@@ -9,6 +9,7 @@ use crate::gate::Tool;
 use crate::gate::files::{Answer, Change, Job};
 use crate::gate::machine::{Call, Input, Ticket};
 use crate::gate::pattern::Grant;
+use crate::gate::services;
 use crate::gate::tools::Request;
 use crate::gate::wire::{FromClient, FromGate, GrantInfo, Outcome, VERSION};
 use crate::text::escaped;
@@ -205,6 +206,9 @@ impl Gate {
             Way::Change(change) => self.prepare(ticket, change),
             Way::Chore(request) => self.chore(ticket, request),
             Way::Ask(asked, request) => {
+                if let Err(why) = services::check(&request, self.clock.wall()) {
+                    return self.close(ticket, Outcome::Failed(why));
+                }
                 if matches!(request, Request::Notify(_)) && !self.herald.is_there() {
                     return self
                         .close(ticket, Outcome::Failed("there is no desktop to show a notification".to_owned()));

@@ -38,6 +38,24 @@ pub enum ServicesError {
     Control(#[source] FsError),
 }
 
+/// Refuses what cannot succeed whatever anybody answers, before anybody is asked. Nothing is touched.
+pub fn check(request: &Request, wall: SystemTime) -> Result<(), String> {
+    match request {
+        Request::Notify(notify) => telling(&notify.message, notify.title.as_deref()),
+        Request::Remind(remind) => {
+            when::when(&remind.when, wall).map_err(|error| error.to_string())?;
+            telling(&remind.message, remind.title.as_deref())
+        }
+        Request::MemoryWrite(write) => notes::checked(&write.path, &write.summary, &write.content).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn telling(message: &str, title: Option<&str>) -> Result<(), String> {
+    wording::message("message", message)?;
+    wording::title(title)
+}
+
 /// How the services behave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -75,7 +93,11 @@ pub enum Due {
 pub struct Services {
     settings: Settings,
     zone: LocalZone,
+    /// Of what agents tell now.
     rate: Rate,
+    /// Of reminders: a rate of their own, so that an agent that notifies on and on does not hold them up, and one that sets
+    /// them on and on has no more than that.
+    reminding: Rate,
     reminders: Reminders,
     notes: Notes,
     skills: Skills,
@@ -92,6 +114,7 @@ impl Services {
             zone: LocalZone::new(settings.zone.clone()),
             settings,
             rate: Rate::default(),
+            reminding: Rate::default(),
             reminders: Reminders::of(handle()?),
             notes: Notes::of(handle()?),
             skills: Skills::of(handle()?),
@@ -141,7 +164,8 @@ impl Services {
         if !self.outbox.is_empty() {
             return Some(wall);
         }
-        let reminder = if self.settings.fires { self.reminders.next(wall, now) } else { None };
+        let reminder = self.reminders.next(wall, now).filter(|_| self.settings.fires);
+        let reminder = reminder.map(|at| at.max(wall + self.reminding.wait(now)));
         let wake = self.wakes.next().map(|at| wall + at.since(now));
         reminder.into_iter().chain(wake).min()
     }
@@ -150,8 +174,12 @@ impl Services {
     pub fn due(&mut self, wall: SystemTime, now: Moment) -> Vec<Due> {
         let mut due = std::mem::take(&mut self.outbox);
         if self.settings.fires {
-            let (reminders, fault) = self.reminders.due(wall, now);
-            due.extend(reminders.iter().map(told));
+            let (reminders, fault) = self.reminders.due(wall, now, self.reminding.room(now));
+            for reminder in &reminders {
+                // There was room for so many.
+                let _taken = self.reminding.take(now);
+                due.push(told(reminder));
+            }
             due.extend(fault.map(|fault| Due::Fault(crate::text::escaped(fault.as_bytes()))));
         }
         due.extend(
@@ -168,8 +196,7 @@ impl Services {
     }
 
     fn notify(&mut self, notify: &request::Notify, now: Moment) -> Result<Map<String, Value>, String> {
-        wording::message("message", &notify.message)?;
-        wording::title(notify.title.as_deref())?;
+        telling(&notify.message, notify.title.as_deref())?;
         self.rate.take(now).map_err(|wait| {
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             format!("at most {} notifications a minute; try again in {seconds} s", rate::MOST)

@@ -80,29 +80,20 @@ impl Notes {
 
     /// `memory_write`.
     pub fn write(&self, path: &str, summary: &str, content: &str) -> Result<Map<String, Value>, String> {
-        let path = parse(path)?;
-        if path.as_str() == INDEX {
-            return Err(format!("{INDEX} is made by itself, of the notes and their summaries"));
-        }
-        if path.as_str().split('/').count() > MAX_SEGMENTS {
-            return Err(format!("a note's path has at most {MAX_SEGMENTS} segments"));
-        }
-        if content.len() > MAX_NOTE {
-            return Err(format!("a note has at most {MAX_NOTE} bytes"));
-        }
-        let summary = wording::line(summary, MAX_SUMMARY).ok_or(
-            "`summary` is one line that says what is in the note, without control, bidirectional or invisible characters",
-        )?;
+        let (path, summary) = checked(path, summary, content)?;
         let failed = |error: &str| format!("the note {path} cannot be written: {error}");
         let turn = Turn::named(&self.control, TURN, PATIENCE).map_err(|error| failed(&error.to_string()))?;
-        let folder = self.made_folder().map_err(|error| failed(&why(&error)))?;
-        let (parent, name) = made_parent(&folder, &path).map_err(|error| failed(&why(&error)))?;
-        match parent.stat(name).map_err(|error| failed(&why(&error)))?.map(|stat| stat.file_type) {
+        let folder = opened_or_made(&self.control, FOLDER).and_then(rooted).map_err(|error| failed(&why(&error)))?;
+        match folder.stat(&path.rel()).map_err(|error| failed(&error.to_string()))?.map(|stat| stat.file_type) {
             Some(FileType::Regular) => {}
             Some(_) => return Err(failed("something that is no regular file has that name")),
-            None if index::count(folder)? >= MOST => return Err(failed(&format!("there are {MOST} notes already"))),
+            // Before a folder is made for it: those have to come to an end, too.
+            None if index::count(folder.dir())? >= MOST => {
+                return Err(failed(&format!("there are {MOST} notes already")));
+            }
             None => {}
         }
+        let (parent, name) = made_parent(folder.dir(), &path).map_err(|error| failed(&why(&error)))?;
         let page = page::join(&summary, content);
         file::replace(&self.control, UNFINISHED, &parent, name, page.as_bytes())
             .map_err(|error| failed(&why(&error)))?;
@@ -143,15 +134,33 @@ impl Notes {
 
     fn folder(&self) -> Result<Option<Root>, String> {
         match self.control.open_dir(FOLDER) {
-            Ok(dir) => Root::from_dir(dir, Path::new("memory")).map(Some).map_err(|error| why(&error)),
+            Ok(dir) => rooted(dir).map(Some).map_err(|error| why(&error)),
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(format!("the folder of notes cannot be opened: {}", error.source)),
         }
     }
+}
 
-    fn made_folder(&self) -> Result<Dir, FsError> {
-        opened_or_made(&self.control, FOLDER)
+fn rooted(dir: Dir) -> Result<Root, FsError> {
+    Root::from_dir(dir, Path::new("memory"))
+}
+
+/// The path and the summary a note would have, if it can be written at all; nothing is touched.
+pub fn checked(path: &str, summary: &str, content: &str) -> Result<(NotePath, String), String> {
+    let path = parse(path)?;
+    if path.as_str() == INDEX {
+        return Err(format!("{INDEX} is made by itself, of the notes and their summaries"));
     }
+    if path.as_str().split('/').count() > MAX_SEGMENTS {
+        return Err(format!("a note's path has at most {MAX_SEGMENTS} segments"));
+    }
+    if content.len() > MAX_NOTE {
+        return Err(format!("a note has at most {MAX_NOTE} bytes"));
+    }
+    let summary = wording::line(summary, MAX_SUMMARY).ok_or(
+        "`summary` is one line that says what is in the note, without control, bidirectional or invisible characters",
+    )?;
+    Ok((path, summary))
 }
 
 fn parse(path: &str) -> Result<NotePath, String> {
@@ -181,7 +190,10 @@ fn opened_or_made(parent: &Dir, name: &[u8]) -> Result<Dir, FsError> {
 
 /// At most so many bytes of a text, and whether something was cut.
 fn clipped(text: &str, most: usize) -> (&str, bool) {
-    let end = text.floor_char_boundary(most);
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
     (&text[..end], end < text.len())
 }
 

@@ -23,12 +23,25 @@ impl Rate {
         while self.0.front().is_some_and(|told| now.since(*told) >= WINDOW) {
             self.0.pop_front();
         }
-        match self.0.front() {
-            Some(first) if self.0.len() >= MOST => Err(WINDOW - now.since(*first)),
-            _ => {
+        match self.wait(now) {
+            Duration::ZERO => {
                 self.0.push_back(now);
                 Ok(())
             }
+            wait => Err(wait),
+        }
+    }
+
+    /// How many more there may be now.
+    pub fn room(&self, now: Moment) -> usize {
+        MOST - self.0.iter().filter(|told| now.since(**told) < WINDOW).count()
+    }
+
+    /// How long until there may be one more.
+    pub fn wait(&self, now: Moment) -> Duration {
+        match self.0.iter().rev().nth(MOST - 1) {
+            Some(told) => WINDOW.saturating_sub(now.since(*told)),
+            None => Duration::ZERO,
         }
     }
 }
@@ -60,9 +73,14 @@ mod tests {
             let (mut rate, mut now, mut told) = (Rate::default(), 0, Vec::new());
             for pause in pauses {
                 now += pause;
+                let (room, wait) = (rate.room(second(now)), rate.wait(second(now)));
+                prop_assert_eq!(room == 0, !wait.is_zero());
                 match rate.take(second(now)) {
-                    Ok(()) => told.push(now),
-                    Err(wait) => prop_assert!(!wait.is_zero() && wait <= WINDOW),
+                    Ok(()) => {
+                        prop_assert!(room > 0);
+                        told.push(now);
+                    }
+                    Err(told) => prop_assert!(told == wait && wait <= WINDOW),
                 }
                 prop_assert!(told.iter().filter(|at| now - **at < 60).count() <= MOST);
             }

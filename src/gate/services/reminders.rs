@@ -99,13 +99,14 @@ impl Reminders {
         }
     }
 
-    /// What is due by now, the earliest first: it is not in the file any more. An error is for the person, told once.
-    pub fn due(&mut self, wall: SystemTime, now: Moment) -> (Vec<Reminder>, Option<String>) {
+    /// What is due by now, the earliest first and at most `most`: it is not in the file any more. An error is for the person,
+    /// told once.
+    pub fn due(&mut self, wall: SystemTime, now: Moment, most: usize) -> (Vec<Reminder>, Option<String>) {
         if self.not_before.is_some_and(|moment| moment > now) {
             return (Vec::new(), None);
         }
         self.not_before = None;
-        match self.take_due(wall) {
+        match self.take_due(wall, most) {
             Ok(due) => {
                 self.fault = None;
                 (due, None)
@@ -119,17 +120,19 @@ impl Reminders {
         }
     }
 
-    fn take_due(&mut self, wall: SystemTime) -> Result<Vec<Reminder>, String> {
+    fn take_due(&mut self, wall: SystemTime, most: usize) -> Result<Vec<Reminder>, String> {
         // Another process may have added one.
         if self.seen != Some(self.stamp()?) {
             self.load()?;
         }
-        if self.next.is_none_or(|next| next > wall) {
+        if most == 0 || self.next.is_none_or(|next| next > wall) {
             return Ok(Vec::new());
         }
         let mut due: Vec<Reminder> = Vec::new();
         let changed = self.change(|all| {
-            due = all.extract_if(.., |reminder| reminder.at() <= wall).collect();
+            // Sorted: what is due stands at the beginning.
+            let count = all.iter().take_while(|reminder| reminder.at() <= wall).take(most).count();
+            due = all.drain(..count).collect();
             Ok(!due.is_empty())
         });
         if let Err(fault) = changed {

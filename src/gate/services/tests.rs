@@ -105,6 +105,24 @@ fn a_reminder_is_listed_survives_and_is_told_when_it_is_due() {
 }
 
 #[test]
+fn reminders_are_no_way_around_the_rate_of_notifications_and_none_is_lost() {
+    let mut lab = Lab::new();
+    for number in 0..25 {
+        let past = json!({"when": "2001-02-03T04:05:06Z", "message": format!("{number}")});
+        lab.call(Tool::Remind, past).expect("added");
+    }
+    assert_eq!(lab.pass(0).len(), 10);
+    assert_eq!(lab.waits(), Some(Duration::from_secs(60)), "the loop does not spin");
+    assert_eq!(lab.pass(59), []);
+    assert_eq!(lab.pass(1).len(), 10);
+    for _ in 0..10 {
+        lab.call(Tool::Notify, json!({"message": "x"})).expect("sent: the rates are two");
+    }
+    assert_eq!(lab.pass(60).len(), 10 + 5);
+    assert_eq!(lab.waits(), None);
+}
+
+#[test]
 fn who_does_not_hold_the_gate_stores_reminders_and_tells_none() {
     let mut lab = Lab::with(false, false);
     lab.call(Tool::Remind, json!({"when": "in 1s", "message": "x"})).expect("added");
@@ -156,4 +174,26 @@ fn notes_skills_and_the_time_are_there() {
     assert!(lab.call(Tool::SkillRead, json!({"name": "x", "path": "y"})).is_err());
     assert_eq!(lab.call(Tool::TimeNow, json!({})).expect("the time")["unix"], json!(1_796_031_667));
     assert!(lab.call(Tool::FileStat, json!({"path": "a"})).is_err());
+}
+
+#[test]
+fn nobody_is_asked_about_what_cannot_succeed() {
+    let lab = Lab::new();
+    for (tool, arguments, is_good) in [
+        (Tool::Notify, json!({"message": "x"}), true),
+        (Tool::Notify, json!({"message": " "}), false),
+        (Tool::Remind, json!({"message": "x", "when": "in 1h"}), true),
+        (Tool::Remind, json!({"message": "x", "when": "soon"}), false),
+        (Tool::Remind, json!({"message": "", "when": "in 1h"}), false),
+        (Tool::MemoryWrite, json!({"path": "a.md", "summary": "s", "content": ""}), true),
+        (Tool::MemoryWrite, json!({"path": "../a.md", "summary": "s", "content": ""}), false),
+        (Tool::MemoryWrite, json!({"path": "MEMORY.md", "summary": "s", "content": ""}), false),
+        (Tool::MemoryWrite, json!({"path": "a.md", "summary": "", "content": ""}), false),
+        (Tool::TimeNow, json!({}), true),
+    ] {
+        let Value::Object(fields) = arguments.clone() else { panic!("an object") };
+        let request = Request::parse(tool, fields).expect("is served").expect("arguments");
+        assert_eq!(check(&request, lab.wall).is_ok(), is_good, "{tool:?} {arguments}");
+    }
+    assert_eq!(std::fs::read_dir(lab.temp.path()).expect("lists").count(), 0, "nothing was touched");
 }

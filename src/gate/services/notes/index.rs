@@ -14,7 +14,6 @@ const MAX_ENTRIES: usize = 10_000;
 
 /// A line for each note, sorted by path.
 pub fn text(folder: &Dir, summary: impl Fn(&NotePath) -> Option<String>) -> Result<String, String> {
-    let folder = folder.reopen().map_err(|error| why(&error))?;
     let mut notes = notes(folder)?;
     notes.sort();
     notes.truncate(MOST);
@@ -26,12 +25,12 @@ pub fn text(folder: &Dir, summary: impl Fn(&NotePath) -> Option<String>) -> Resu
 }
 
 /// How many notes there are.
-pub fn count(folder: Dir) -> Result<usize, String> {
+pub fn count(folder: &Dir) -> Result<usize, String> {
     Ok(notes(folder)?.len())
 }
 
-fn notes(folder: Dir) -> Result<Vec<NotePath>, String> {
-    let mut open = vec![(String::new(), folder)];
+fn notes(folder: &Dir) -> Result<Vec<NotePath>, String> {
+    let mut open = vec![(String::new(), folder.reopen().map_err(|error| why(&error))?)];
     let (mut notes, mut looked) = (Vec::new(), 0);
     while let Some((above, dir)) = open.pop() {
         let mut entries = Vec::new();

@@ -80,6 +80,8 @@ fn there_is_an_end_to_notes() {
         folder.put(&format!("{number}.md"), b"x");
     }
     assert!(notes.write("more.md", "s", "x").is_err_and(|why| why.contains("500 notes already")));
+    assert!(notes.write("folder/more.md", "s", "x").is_err());
+    assert!(!folder.path("folder").exists(), "nor do folders go on and on");
     notes.write("7.md", "s", "those that are there can change").expect("written");
     std::fs::remove_file(folder.path("8.md")).expect("removed");
     notes.write("more.md", "s", "room again").expect("written");
@@ -94,14 +96,8 @@ fn nothing_but_a_regular_file_in_the_folder_is_read_or_replaced() {
     folder.put("real.md", b"x");
     symlink(outside.path().join("secret.md"), folder.path("link.md")).expect("linked");
     symlink(outside.path(), folder.path("linked")).expect("linked");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        folder.path("pipe.md"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-        0,
-    )
-    .expect("a FIFO");
+    let made = std::process::Command::new("mkfifo").arg(folder.path("pipe.md")).status().expect("runs");
+    assert!(made.success());
     std::fs::create_dir(folder.path("folder.md")).expect("made");
     for path in ["link.md", "linked/secret.md", "pipe.md", "folder.md"] {
         let why = notes.read(path).expect_err(path);
@@ -176,4 +172,23 @@ fn after_a_crash_at_any_point_a_note_is_the_old_or_the_new_with_its_own_summary(
             .collect();
         assert!(!names.contains(&"note.new".to_owned()), "at {point}: {names:?}");
     }
+}
+
+#[test]
+fn of_many_that_write_one_note_each_is_whole_and_the_last_one_stays() {
+    let folder = Folder::new();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let notes = folder.notes();
+            scope.spawn(move || {
+                for round in 0..8 {
+                    let text = format!("{writer} {round}");
+                    notes.write("a.md", &text, &text).expect("written");
+                    let read = notes.read("a.md").expect("read");
+                    assert_eq!(read["summary"], read["content"]);
+                }
+            });
+        }
+    });
+    assert!(content(&folder.notes(), "a.md").ends_with(" 7"));
 }

@@ -37,7 +37,7 @@ fn messages(reminders: &[Reminder]) -> Vec<&str> {
 }
 
 fn told(reminders: &mut Reminders, seconds: u64) -> Vec<String> {
-    let (due, fault) = reminders.due(at(seconds), moment(seconds));
+    let (due, fault) = reminders.due(at(seconds), moment(seconds), MOST);
     assert_eq!(fault, None);
     messages(&due).into_iter().map(str::to_owned).collect()
 }
@@ -80,9 +80,9 @@ fn a_clock_that_is_set_decides_what_is_due() {
     let folder = Folder::new();
     let mut reminders = folder.open();
     reminders.add(at(100), None, "x").expect("added");
-    assert_eq!(reminders.due(at(50), moment(1)).0, []);
-    assert_eq!(reminders.due(at(10), moment(2)).0, [], "it was set back");
-    assert_eq!(messages(&reminders.due(at(100), moment(3)).0), ["x"], "and forward");
+    assert_eq!(reminders.due(at(50), moment(1), MOST).0, []);
+    assert_eq!(reminders.due(at(10), moment(2), MOST).0, [], "it was set back");
+    assert_eq!(messages(&reminders.due(at(100), moment(3), MOST).0), ["x"], "and forward");
 }
 
 #[test]
@@ -97,15 +97,36 @@ fn what_another_process_adds_is_noticed() {
 }
 
 #[test]
+fn of_many_processes_none_undoes_what_another_did_and_each_reminder_is_told_by_one() {
+    let folder = Folder::new();
+    let told: Vec<String> = std::thread::scope(|scope| {
+        let work = |process: u64| {
+            let mut reminders = folder.open();
+            let mut told = Vec::new();
+            for round in 0..8 {
+                reminders.add(at(round), None, &format!("{process} {round}")).expect("added");
+                told.extend(messages(&reminders.due(at(round), moment(round), MOST).0).into_iter().map(str::to_owned));
+            }
+            told
+        };
+        let all: Vec<_> = (0..4).map(|process| scope.spawn(move || work(process))).collect();
+        all.into_iter().flat_map(|thread| thread.join().expect("does not panic")).collect()
+    });
+    let rest = messages(&folder.open().due(at(100), moment(100), MOST).0).len();
+    assert_eq!(told.len() + rest, 4 * 8);
+    assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), told.len());
+}
+
+#[test]
 fn a_file_that_cannot_be_used_is_said_once_left_alone_and_good_again_when_mended() {
     let folder = Folder::new();
     let mut reminders = folder.open();
     reminders.add(at(1), None, "x").expect("added");
     let good = std::fs::read_to_string(folder.file()).expect("readable");
     std::fs::write(folder.file(), &good[..good.len() - 4]).expect("written");
-    let (due, fault) = reminders.due(at(5), moment(5));
+    let (due, fault) = reminders.due(at(5), moment(5), MOST);
     assert!(due.is_empty() && fault.as_ref().is_some_and(|fault| fault.contains("until it is mended")), "{fault:?}");
-    assert_eq!(reminders.due(at(40), moment(40)), (Vec::new(), None), "said once");
+    assert_eq!(reminders.due(at(40), moment(40), MOST), (Vec::new(), None), "said once");
     for refused in [reminders.add(at(9), None, "y").err(), reminders.list().err(), reminders.cancel("x").err()] {
         assert!(refused.is_some_and(|why| why.contains("until it is mended")));
     }
@@ -120,7 +141,7 @@ fn what_is_no_file_is_neither_read_nor_replaced() {
     std::os::unix::fs::symlink("/etc/hostname", folder.file()).expect("linked");
     let mut reminders = folder.open();
     assert!(reminders.add(at(1), None, "x").is_err());
-    assert!(reminders.due(at(1), moment(1)).1.is_some());
+    assert!(reminders.due(at(1), moment(1), MOST).1.is_some());
     assert!(folder.file().is_symlink());
 }
 
@@ -130,10 +151,10 @@ fn on_a_full_disk_nothing_is_told_and_nothing_lost_and_it_is_tried_again() {
     let mut reminders = folder.open();
     reminders.add(at(1), None, "x").expect("added");
     let plan = Plan::fail_after(2, 28);
-    let (due, fault) = reminders.due(at(2), moment(2));
+    let (due, fault) = reminders.due(at(2), moment(2), MOST);
     assert!(due.is_empty() && fault.is_some_and(|fault| fault.contains("cannot be written")));
     assert_eq!(reminders.next(at(2), moment(2)), Some(at(2) + AGAIN), "the loop does not spin");
-    assert_eq!(reminders.due(at(3), moment(3)), (Vec::new(), None));
+    assert_eq!(reminders.due(at(3), moment(3), MOST), (Vec::new(), None));
     drop(plan);
     assert_eq!(told(&mut reminders, 32), ["x"]);
 }
@@ -181,7 +202,7 @@ proptest! {
                 },
                 Step::Pass(time) => {
                     seconds += time;
-                    told.extend(messages(&reminders.due(at(seconds), moment(seconds)).0).into_iter().map(str::to_owned));
+                    told.extend(messages(&reminders.due(at(seconds), moment(seconds), MOST).0).into_iter().map(str::to_owned));
                 }
             }
             if platform::fault::crashed() {
@@ -191,7 +212,7 @@ proptest! {
         }
         drop(plan);
         seconds += 100;
-        let (due, fault) = folder.open().due(at(seconds), moment(seconds));
+        let (due, fault) = folder.open().due(at(seconds), moment(seconds), MOST);
         prop_assert_eq!(fault, None, "what a crash left can be used");
         told.extend(messages(&due).into_iter().map(str::to_owned));
         let once: BTreeSet<&String> = told.iter().collect();
