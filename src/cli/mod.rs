@@ -6,6 +6,7 @@ mod diagnosis;
 mod doctor;
 
 pub mod exit;
+mod grants;
 mod ground;
 mod log;
 mod log_line;
@@ -50,6 +51,7 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
     };
     match &cli.command {
         Command::Watch(args) => watch::run(args, cli.color, &environment),
+        Command::Grants(args) => grants::run(args, &environment),
         Command::Log(args) => log::run(args, cli.color, &environment),
         Command::Quarantine(args) => quarantine::run(args, cli.color, &environment),
         Command::Recover(args) => recover::run(args, &environment),
