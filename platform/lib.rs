@@ -24,6 +24,7 @@ pub mod event;
 pub mod fault;
 pub mod file;
 pub mod holder;
+pub mod hook;
 pub mod linux;
 pub mod local_socket;
 pub mod lock;
@@ -48,6 +49,7 @@ pub mod turn;
 mod unix;
 pub mod users;
 pub mod xattr;
+pub mod zone;
 
 #[cfg(target_os = "linux")]
 use linux as host;
@@ -66,3 +68,4 @@ pub use root::{Root, RootError};
 pub use signals::{Signal, Signals, SignalsError};
 pub use stat::{FileId, FileType, Stat};
 pub use terminal::{InputEvent, RawGuard, Terminal, TerminalError, WriteState};
+pub use zone::Zone;

@@ -53,13 +53,13 @@ pub struct Root {
 impl Root {
     /// Opens the directory `path`, following symlinks in it once, now.
     pub fn open(path: &Path) -> Result<Self, FsError> {
-        Self::from_dir(Dir::open_ambient(path)?, path)
+        Self::of(Dir::open_ambient(path)?, path.to_path_buf())
     }
 
-    /// Takes a directory that another process opened; `path` is what people are told.
-    pub fn from_dir(dir: Dir, path: &Path) -> Result<Self, FsError> {
+    /// Makes a root of an open directory; `path` is for people to read.
+    pub fn of(dir: Dir, path: PathBuf) -> Result<Self, FsError> {
         let stat = dir.own_stat()?;
-        Ok(Self { dir, path: path.to_path_buf(), id: stat.id, mounts: RwLock::new(vec![stat.mount]) })
+        Ok(Self { dir, path, id: stat.id, mounts: RwLock::new(vec![stat.mount]) })
     }
 
     /// The path it was opened by, for people to read.

@@ -1,9 +1,9 @@
 //! Bytes from the terminal become keys; most bytes become nothing.
 //!
 //! Promise: a key that answers is one byte that came alone, in the ground state, while a question had stood unchanged for
-//! [`SETTLE`]. Pasted text (bracketed, or simply several bytes at once), arrow and Alt keys, replies of the terminal to
-//! some other program's request, and whatever was typed ahead, answer nothing. Interrupt and suspend are never held back,
-//! except inside a bracketed paste.
+//! [`SETTLE`]; which byte answers what is the question's own affair. Pasted text (bracketed, or simply several bytes at
+//! once), arrow and Alt keys, replies of the terminal to some other program's request, and whatever was typed ahead, answer
+//! nothing. Interrupt and suspend are never held back, except inside a bracketed paste.
 //! Limit: one pasted letter without brackets looks like one key, and a program that can write into the terminal's input
 //! (TIOCSTI, a scriptable terminal) types like a person.
 //! Source: ECMA-48 5.4 (control sequences); XTerm Control Sequences, "Bracketed Paste Mode"; the table
@@ -32,6 +32,17 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// What a person typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Typed {
+    /// One byte that came alone, while a question could be read. What it answers, if anything, the question says.
+    Byte(u8),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-Z.
+    Suspend,
+}
+
+/// What a person says to the question of a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key {
     /// `a`: keep the change.
     Accept,
@@ -47,6 +58,22 @@ pub enum Key {
     Interrupt,
     /// Ctrl-Z.
     Suspend,
+}
+
+impl Key {
+    /// The key that was typed; most bytes are none.
+    pub fn of(typed: Typed) -> Option<Self> {
+        match typed {
+            Typed::Interrupt => Some(Self::Interrupt),
+            Typed::Suspend => Some(Self::Suspend),
+            Typed::Byte(b'a') => Some(Self::Accept),
+            Typed::Byte(b'r') => Some(Self::Reject),
+            Typed::Byte(b'e') => Some(Self::Each),
+            Typed::Byte(b'd') => Some(Self::Details),
+            Typed::Byte(b'?') => Some(Self::Help),
+            Typed::Byte(_) => None,
+        }
+    }
 }
 
 /// Where in the stream of bytes we are.
@@ -101,7 +128,7 @@ impl Keys {
     }
 
     /// Takes what was read in one piece, and when its first byte came. At most one key comes of it.
-    pub fn take(&mut self, bytes: &[u8], at: Moment) -> Option<Key> {
+    pub fn take(&mut self, bytes: &[u8], at: Moment) -> Option<Typed> {
         let (&first, &last) = (bytes.first()?, bytes.last()?);
         self.forget_what_got_lost(at);
         let began = self.state;
@@ -117,20 +144,15 @@ impl Keys {
         // Impatient Ctrl-C arrives as one piece, too. Inside a paste it is text, and the paste's end was not reached.
         if !pasting && (first == CTRL_C || last == CTRL_C) {
             self.state = State::Ground;
-            return Some(Key::Interrupt);
+            return Some(Typed::Interrupt);
         }
         if began != State::Ground || !alone {
             return None;
         }
         match first {
-            CTRL_Z => Some(Key::Suspend),
-            _ if !self.may_answer(at) => None,
-            b'a' => Some(Key::Accept),
-            b'r' => Some(Key::Reject),
-            b'e' => Some(Key::Each),
-            b'd' => Some(Key::Details),
-            b'?' => Some(Key::Help),
-            _ => None,
+            CTRL_Z => Some(Typed::Suspend),
+            ESC => None,
+            byte => self.may_answer(at).then_some(Typed::Byte(byte)),
         }
     }
 
@@ -198,11 +220,15 @@ mod tests {
         Moment::from_nanos(millis * 1_000_000)
     }
 
+    fn key(keys: &mut Keys, bytes: &[u8], at: Moment) -> Option<Key> {
+        keys.take(bytes, at).and_then(Key::of)
+    }
+
     /// Keys of pieces that come at these milliseconds, with a question on screen since 0.
     fn keys(pieces: &[(u64, &[u8])]) -> Vec<Key> {
         let mut keys = Keys::new();
         keys.shown(at(0));
-        pieces.iter().filter_map(|(millis, bytes)| keys.take(bytes, at(*millis))).collect()
+        pieces.iter().filter_map(|(millis, bytes)| key(&mut keys, bytes, at(*millis))).collect()
     }
 
     #[test]
@@ -220,22 +246,22 @@ mod tests {
     #[test]
     fn keys_count_300_ms_after_the_last_change_of_the_question() {
         let mut keys = Keys::new();
-        assert_eq!(keys.take(b"a", at(100)), None);
+        assert_eq!(key(&mut keys, b"a", at(100)), None);
         keys.shown(at(1000));
-        assert_eq!(keys.take(b"a", at(1299)), None);
+        assert_eq!(key(&mut keys, b"a", at(1299)), None);
         keys.shown(at(1300));
-        assert_eq!(keys.take(b"a", at(1599)), None);
-        assert_eq!(keys.take(b"a", at(1650)), Some(Key::Accept));
+        assert_eq!(key(&mut keys, b"a", at(1599)), None);
+        assert_eq!(key(&mut keys, b"a", at(1650)), Some(Key::Accept));
         keys.withdrawn();
-        assert_eq!(keys.take(b"a", at(9000)), None);
+        assert_eq!(key(&mut keys, b"a", at(9000)), None);
     }
 
     #[test]
     fn typed_ahead_bytes_are_not_remembered() {
         let mut keys = Keys::new();
         keys.shown(at(1000));
-        assert_eq!(keys.take(b"a", at(1290)), None);
-        assert_eq!(keys.take(b"\n", at(1400)), None);
+        assert_eq!(key(&mut keys, b"a", at(1290)), None);
+        assert_eq!(key(&mut keys, b"\n", at(1400)), None);
     }
 
     #[test]
@@ -283,15 +309,15 @@ mod tests {
     #[test]
     fn interrupts_pass_without_a_question_and_in_a_burst() {
         let mut keys = Keys::new();
-        assert_eq!(keys.take(b"\x03", at(0)), Some(Key::Interrupt));
-        assert_eq!(keys.take(b"\x03\x03\x03", at(1)), Some(Key::Interrupt));
-        assert_eq!(keys.take(b"a\x03", at(2)), Some(Key::Interrupt));
-        assert_eq!(keys.take(b"\x1b\x03", at(3)), Some(Key::Interrupt));
-        assert_eq!(keys.take(b"a\x03a", at(1000)), None);
-        assert_eq!(keys.take(b"\x1b[200~\x03", at(2000)), None);
-        assert_eq!(keys.take(b"\x03", at(2500)), None, "still inside the paste");
-        assert_eq!(keys.take(b"\x1b[201~", at(3000)), None);
-        assert_eq!(keys.take(b"\x1a", at(4000)), Some(Key::Suspend));
+        assert_eq!(key(&mut keys, b"\x03", at(0)), Some(Key::Interrupt));
+        assert_eq!(key(&mut keys, b"\x03\x03\x03", at(1)), Some(Key::Interrupt));
+        assert_eq!(key(&mut keys, b"a\x03", at(2)), Some(Key::Interrupt));
+        assert_eq!(key(&mut keys, b"\x1b\x03", at(3)), Some(Key::Interrupt));
+        assert_eq!(key(&mut keys, b"a\x03a", at(1000)), None);
+        assert_eq!(key(&mut keys, b"\x1b[200~\x03", at(2000)), None);
+        assert_eq!(key(&mut keys, b"\x03", at(2500)), None, "still inside the paste");
+        assert_eq!(key(&mut keys, b"\x1b[201~", at(3000)), None);
+        assert_eq!(key(&mut keys, b"\x1a", at(4000)), Some(Key::Suspend));
     }
 
     proptest! {
@@ -305,7 +331,7 @@ mod tests {
             for (wait, bytes) in pieces {
                 now += wait;
                 let key = keys.take(&bytes, at(now));
-                let answers = !matches!(key, None | Some(Key::Interrupt | Key::Suspend));
+                let answers = matches!(key, Some(Typed::Byte(_)));
                 prop_assert!(!answers || (bytes.len() == 1 && now >= 300), "{bytes:?} at {now} gave {key:?}");
             }
         }

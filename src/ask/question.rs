@@ -69,13 +69,14 @@ impl Question {
         let rule = self.rules();
         match &self.items[..] {
             [one] => Block {
-                list: Vec::new(),
                 above,
                 before: "keep watch: ".to_owned(),
                 subject: certain(&one.path),
                 after: format!(" changed ({rule}, {}, {}). ", one.kind.name(), certain(&one.digest)),
                 ask: "Keep it? ".to_owned(),
                 keys: "[a]ccept / [r]eject; rejected in ".to_owned(),
+                unit: "s".to_owned(),
+                ..Block::default()
             },
             many => Block {
                 list: self.list(),
@@ -85,6 +86,8 @@ impl Question {
                 after: format!(" changed ({rule}). "),
                 ask: "Keep them? ".to_owned(),
                 keys: "[a]ccept / [r]eject / [e]ach; rejected in ".to_owned(),
+                unit: "s".to_owned(),
+                ..Block::default()
             },
         }
     }
@@ -203,8 +206,8 @@ pub fn attributes(before: &Snapshot, after: &Snapshot) -> Vec<String> {
     lines
 }
 
-/// The text, with characters that have no width of their own as escapes, and hidden ones as well, should there still be any.
-fn certain(line: &str) -> String {
+/// A line, with characters that have no width of their own as escapes, and hidden ones as well, should there still be any.
+pub fn certain(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for character in line.chars() {
         if text::is_hidden(character) || !matches!(character.width(), Some(1 | 2)) {

@@ -16,10 +16,12 @@ use crossterm::Command;
 use crossterm::cursor::{MoveRight, MoveToNextLine, MoveUp};
 use crossterm::style::{Attribute, SetAttribute};
 use crossterm::terminal::{Clear, ClearType};
+use unicode_width::UnicodeWidthStr;
 
-pub use block::Block;
 use block::Laid;
-use rows::Row;
+pub use block::{Block, Printed};
+pub use rows::misleads;
+use rows::{MARK, Row};
 
 /// Whether the bell rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +73,7 @@ impl Screen {
     /// An empty one. The cursor must be at the start of a row. `colour` lets the subject stand out.
     pub fn new(columns: u16, rows: u16, colour: bool) -> Self {
         let mut screen = Self { columns: 80, rows: 24, colour, open: None };
-        screen.set_size(columns, rows);
+        screen.has_size(columns, rows);
         screen
     }
 
@@ -80,16 +82,25 @@ impl Screen {
         self.open.is_some()
     }
 
-    /// Shows a question, in the place of the one that is open.
+    /// Shows a question, in the place of the one that is open; below it, if what it has left there is another head.
     pub fn question(&mut self, block: Block, seconds: u64, bell: Bell) -> Frame {
         let mut out = String::new();
         if bell == Bell::Ring {
             out.push('\x07');
         }
         let digits = seconds.to_string().len();
-        let before = self.open.take().map(|open| open.drawn).unwrap_or_default();
+        let before = self.open.take();
         let open = self.open(block, seconds, digits);
-        self.draw_over(&mut out, &before, open);
+        match before {
+            Some(before) if before.block.head == open.block.head => self.draw_over(&mut out, &before.drawn, open),
+            before => {
+                if before.is_some() {
+                    out.push_str("\r\n");
+                }
+                self.head(&mut out, &open.block);
+                self.draw_over(&mut out, &Laid::default(), open);
+            }
+        }
         Frame::Lasting(out.into_bytes())
     }
 
@@ -121,7 +132,30 @@ impl Screen {
         Frame::Lasting(out.into_bytes())
     }
 
-    /// Takes the question off the screen without a trace.
+    /// Prints lines above what is drawn again of the open question.
+    pub fn printed(&mut self, lines: &[Printed]) -> Frame {
+        let mut out = self.erase();
+        let rows: Vec<Row> = lines.iter().flat_map(|line| line.rows(self.columns)).collect();
+        self.print_ended(&mut out, &rows);
+        if let Some(open) = self.open.take() {
+            self.draw(&mut out, open);
+        }
+        Frame::Lasting(out.into_bytes())
+    }
+
+    /// Whether a terminal of this size shows the question with its head all at once.
+    pub fn has_room_for(&self, block: &Block, seconds: u64) -> bool {
+        let rows = block.head(self.columns).len();
+        rows + block.lay_out(seconds, seconds.to_string().len(), self.columns, self.rows).rows.len() <= self.rows
+    }
+
+    /// Whether the head of the open question can be read on a terminal of that many columns as it was written.
+    pub fn head_fits(&self, columns: u16) -> bool {
+        let rows = self.open.iter().flat_map(|open| open.block.head(self.columns));
+        columns == 0 || rows.map(|row| row.indent + row.text.width()).all(|width| width <= usize::from(columns))
+    }
+
+    /// Takes the question off the screen without a trace; of a head that was written, only what is drawn again.
     pub fn withdraw(&mut self) -> Frame {
         let out = self.erase();
         self.open = None;
@@ -134,10 +168,14 @@ impl Screen {
         Frame::Lasting(end.as_bytes().to_vec())
     }
 
-    /// The terminal has another size: draws the question anew.
+    /// The terminal has another size: draws the question anew; its head only if it cannot be read any more.
     pub fn resize(&mut self, columns: u16, rows: u16) -> Frame {
+        if !self.head_fits(columns) {
+            self.has_size(columns, rows);
+            return self.redraw();
+        }
         let before = self.rows_drawn();
-        self.set_size(columns, rows);
+        self.has_size(columns, rows);
         let Some(open) = self.open.take() else { return Frame::Lasting(Vec::new()) };
         let mut out = String::new();
         // A narrower terminal may have made more of our rows, never fewer: each of them ends by itself.
@@ -150,16 +188,32 @@ impl Screen {
     pub fn redraw(&mut self) -> Frame {
         let mut out = String::from("\r\n");
         match self.open.take() {
-            Some(open) => self.draw(&mut out, open),
+            Some(open) => {
+                self.head(&mut out, &open.block);
+                self.draw(&mut out, open);
+            }
             None => out.clear(),
         }
         Frame::Lasting(out.into_bytes())
     }
 
-    fn set_size(&mut self, columns: u16, rows: u16) {
+    /// The terminal has this size; nothing is drawn.
+    pub fn has_size(&mut self, columns: u16, rows: u16) {
         // Zero means that the terminal does not know (a serial line, a bare pty).
         if columns > 0 && rows > 0 {
             (self.columns, self.rows) = (usize::from(columns), usize::from(rows));
+        }
+    }
+
+    /// Prints the head of a question at the start of an empty row, and ends its last row.
+    fn head(&self, out: &mut String, block: &Block) {
+        self.print_ended(out, &block.head(self.columns));
+    }
+
+    fn print_ended(&self, out: &mut String, rows: &[Row]) {
+        self.print(out, rows);
+        if !rows.is_empty() {
+            out.push_str("\r\n");
         }
     }
 
@@ -230,8 +284,12 @@ impl Screen {
 
 impl Row {
     fn print(&self, out: &mut String, colour: bool) {
-        if self.indent > 0 {
-            ansi(out, MoveRight(u16::try_from(self.indent).unwrap_or(u16::MAX)));
+        let empty = if self.marked { self.indent - MARK.len() } else { self.indent };
+        if empty > 0 {
+            ansi(out, MoveRight(u16::try_from(empty).unwrap_or(u16::MAX)));
+        }
+        if self.marked {
+            out.push_str(MARK);
         }
         if !colour || self.bold.is_empty() {
             out.push_str(&self.text);

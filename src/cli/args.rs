@@ -41,6 +41,14 @@ pub enum Command {
     #[command(after_help = "Example: keep watch --lock-deps --allow-only 'src/**'\n\n\
         Start it in a terminal of its own before the agent: what was changed earlier is part of the baseline.")]
     Watch(WatchArgs),
+    /// Hold the gate of a directory in this terminal: serve tools to agents, and ask about what they would change.
+    #[command(after_help = "Example: keep gate --manifest tools.json\n\n\
+        Start it in a terminal of its own; agents reach it through `keep mcp`, and without it they are denied what is asked about.")]
+    Gate(GateArgs),
+    /// Serve tools to an agent over its standard input and output: what an agent's configuration names.
+    #[command(after_help = "Example: keep mcp --root /home/me/project\n\n\
+        It passes calls on to the `keep gate` of that directory; where none runs, what would be asked about is denied.")]
+    Mcp(McpArgs),
     /// List what the gate was told to remember, and take it back.
     #[command(after_help = "Example: keep grants revoke 'notes/*'\n\n\
         Exit codes: 0 done, 1 nothing of that name is granted, or the grants cannot be used.")]
@@ -165,6 +173,18 @@ pub struct GateArgs {
     /// No desktop notifications: neither of questions nor of what agents want told.
     #[arg(long)]
     pub no_notify: bool,
+}
+
+/// Options of `keep mcp`.
+#[derive(Debug, Clone, Args)]
+pub struct McpArgs {
+    /// The directory whose gate is meant; the current one if left out.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+
+    /// Nobody watches this agent: the stricter policy holds, and `autonomy` in policy.toml says whether anybody is asked.
+    #[arg(long)]
+    pub unattended: bool,
 }
 
 /// Options of `keep grants`.

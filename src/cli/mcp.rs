@@ -6,14 +6,26 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use platform::SystemClock;
+use platform::environment::Environment;
 
 use crate::gate::mcp::{self, Connector, PROGRESS_EVERY, Settings};
 
+use super::args::McpArgs;
 use super::exit::{Exit, causes};
+use super::gate_connector::GateConnector;
+use super::gate_site::Site;
+
+/// Runs the command and returns the exit code.
+pub fn run(args: &McpArgs, environment: Environment) -> u8 {
+    match Site::find(args.root.as_deref(), &environment) {
+        Ok(site) => serve(Box::new(GateConnector::new(site, environment)), args.unattended),
+        Err(refusal) => super::refuse(&refusal, false),
+    }
+}
 
 /// Serves the client on standard input and output until it goes away, over the gate that `connector` finds. Returns the
 /// exit code.
-pub fn serve(connector: Box<dyn Connector>, unattended: bool) -> u8 {
+fn serve(connector: Box<dyn Connector>, unattended: bool) -> u8 {
     if io::stdin().is_terminal() {
         super::say("keep mcp: waiting for JSON-RPC; this is for an agent's configuration, see docs/clients.md");
     }

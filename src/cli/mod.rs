@@ -6,11 +6,14 @@ mod diagnosis;
 mod doctor;
 
 pub mod exit;
+mod gate;
+mod gate_connector;
+mod gate_site;
 mod grants;
 mod ground;
 mod log;
 mod log_line;
-pub mod mcp;
+mod mcp;
 mod pages;
 mod paint;
 mod quarantine;
@@ -51,6 +54,8 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
     };
     match &cli.command {
         Command::Watch(args) => watch::run(args, cli.color, &environment),
+        Command::Gate(args) => gate::run(args, cli.color, &environment),
+        Command::Mcp(args) => mcp::run(args, environment),
         Command::Grants(args) => grants::run(args, &environment),
         Command::Log(args) => log::run(args, cli.color, &environment),
         Command::Quarantine(args) => quarantine::run(args, cli.color, &environment),

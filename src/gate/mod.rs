@@ -7,6 +7,7 @@
 
 pub mod action;
 pub mod audit;
+pub mod cage;
 pub mod control;
 pub mod denial;
 pub mod files;
@@ -22,7 +23,9 @@ pub mod pattern;
 pub mod policy;
 pub mod policy_file;
 pub mod recall;
+pub mod screen;
 pub mod serve;
+pub mod services;
 pub mod tools;
 pub mod wire;
 pub mod worker;

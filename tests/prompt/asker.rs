@@ -57,7 +57,7 @@ pub fn run() {
             keys.shown(SystemClock.now());
         };
         match inputs.recv_timeout(Duration::from_millis(50)) {
-            Ok(Input::Terminal(InputEvent::Bytes { bytes, at })) => match keys.take(&bytes, at) {
+            Ok(Input::Terminal(InputEvent::Bytes { bytes, at })) => match keys.take(&bytes, at).and_then(Key::of) {
                 Some(Key::Interrupt) => break,
                 Some(Key::Suspend) => {
                     terminal.suspend().expect("stopped and continued");

@@ -13,6 +13,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Narrower terminals have no room for an indent.
 const INDENT_FROM: usize = 24;
 
+/// Stands before a row that is no beginning of a line and could be taken for one.
+pub(super) const MARK: &str = "| ";
+/// Narrower terminals have no room for a mark either.
+const MARK_FROM: usize = 8;
+
 /// One row of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
@@ -24,6 +29,8 @@ pub(super) struct Row {
     pub(super) indent: usize,
     /// Whether a line begins with it.
     pub(super) begins: bool,
+    /// Whether [`MARK`] stands at the end of the empty columns.
+    pub(super) marked: bool,
 }
 
 /// A line and how it may be broken.
@@ -37,12 +44,20 @@ pub(super) struct Line<'t> {
     pub(super) parts: &'t [usize],
     /// How far rows after the first are indented.
     pub(super) indent: usize,
+    /// Whether rows after the first are indented on narrow terminals, too, and marked where the text, which others chose,
+    /// would let them look like lines of ours: a choice, or the first line of a question.
+    pub(super) guarded: bool,
 }
 
 impl Line<'_> {
     /// Its rows on a terminal of that many columns. At least one.
     pub(super) fn rows(&self, columns: usize) -> Vec<Row> {
-        let indent = if columns < INDENT_FROM { 0 } else { self.indent };
+        let indent = match columns {
+            INDENT_FROM.. => self.indent,
+            MARK_FROM.. if self.guarded => MARK.len(),
+            _ => 0,
+        };
+        let may_mark = self.guarded && indent >= MARK.len();
         let starts = self.starts(columns, columns - indent);
         let ends = starts.iter().skip(1).copied().chain([self.text.len()]);
         let row = |(&start, end): (&usize, usize)| {
@@ -52,6 +67,7 @@ impl Line<'_> {
                 bold: within(self.bold.start)..within(self.bold.end),
                 indent: if start == 0 { 0 } else { indent },
                 begins: start == 0,
+                marked: may_mark && start > 0 && misleads(&self.text[start..end]),
             }
         };
         starts.iter().zip(ends).map(row).collect()
@@ -75,6 +91,14 @@ impl Line<'_> {
         filling.put(start, &self.text[start..]);
         filling.starts
     }
+}
+
+/// Whether a row of this text, which somebody else chose, could be taken for a line of ours: all of those begin with our
+/// own name or a bracket, and there are characters that look like a bracket.
+pub fn misleads(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("keep")
+        || text.starts_with(|first: char| first == '[' || !(first.is_ascii() || first.is_alphanumeric()))
 }
 
 /// Whether a row may end between these two characters.
@@ -213,11 +237,25 @@ mod tests {
         assert_eq!(bold.concat(), "a/b/c");
     }
 
+    #[test]
+    fn a_guarded_row_that_looks_like_ours_is_marked() {
+        let marked = |text: &str, columns| {
+            let line = Line { text, indent: 4, guarded: true, ..Line::default() };
+            line.rows(columns).into_iter().filter(|row| row.marked).map(|row| row.text).collect::<Vec<_>>()
+        };
+        assert_eq!(marked("keep gate: file aaaaaaaaaa [o] no", 27), ["[o] no"]);
+        assert_eq!(marked("keep gate: file aaaaaaaaaaaaaaa keep gate: x", 32), ["keep gate: x"]);
+        assert_eq!(marked("keep gate: file aaaaaaaa \u{ff3b}o] no", 25), ["\u{ff3b}o] no"]);
+        assert_eq!(marked("[o] no", 8), [] as [&str; 0], "the first row is whose line it is");
+        assert_eq!(marked("keep gate: file aaa [o]", 12), ["[o]"]);
+        assert_eq!(marked("keep gate: file notes/todo.md", 25), [] as [&str; 0]);
+    }
+
     proptest! {
         #[test]
         fn rows_hold_the_whole_line_and_fit(text in "[a-c/ 日é]{0,120}", columns in 2usize..60, part in 0usize..120) {
             let parts: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).nth(part).into_iter().collect();
-            let line = Line { text: &text, parts: &parts, indent: 4, ..Line::default() };
+            let line = Line { text: &text, parts: &parts, indent: 4, guarded: part % 2 == 0, ..Line::default() };
             let rows = line.rows(columns);
             let all: String = rows.iter().map(|row| row.text.as_str()).collect();
             prop_assert_eq!(&all, &text);

@@ -76,6 +76,7 @@ fn block(subject: &str) -> Block {
         after: " changed (secrets, modified, sha256 3467a14afa0c). ".to_owned(),
         ask: "Keep it? ".to_owned(),
         keys: "[a]ccept / [r]eject; rejected in ".to_owned(),
+        unit: "s".to_owned(),
         ..Block::default()
     }
 }

@@ -10,7 +10,7 @@ use platform::{FileType, Root, Stat};
 use super::compare::{Compared, compare};
 use super::error::{FilesError, shown};
 use super::listing::word;
-use super::plan::Plan;
+use super::plan::{Plan, is_empty};
 use super::resolve::Resolved;
 use super::{After, Prepared};
 use crate::difference::{self, Format};
@@ -101,7 +101,12 @@ fn remove(root: &Root, table: &Table, at: &Resolved) -> Result<Told, FilesError>
     let stat = at.present()?;
     let mut told = Told::default();
     if stat.file_type == FileType::Directory {
-        told.facts.push("remove an empty directory".to_owned());
+        let fact = if is_empty(root, at)? {
+            "remove an empty directory"
+        } else {
+            "remove a directory that is not empty: it stays, unless it is emptied before"
+        };
+        told.facts.push(fact.to_owned());
     } else {
         told.facts.push(format!("remove {}", thing(root, at, stat)?));
     }

@@ -58,9 +58,8 @@ impl<'c> Plan<'c> {
             }
             Change::Remove(remove) => {
                 let at = resolve::itself(root, &FilePath::parse(&remove.path)?)?;
-                if movable(&at)?.file_type == FileType::Directory && !is_empty(root, &at)? {
-                    return Err(FilesError::NotEmpty { path: at.path });
-                }
+                // A directory that is not empty is asked about, too: whether it is may change until the answer.
+                movable(&at)?;
                 Ok(Self::Remove { at })
             }
             Change::Move(relocate) => {
@@ -129,7 +128,8 @@ fn not_reserved(at: &Resolved) -> Result<(), FilesError> {
     Ok(())
 }
 
-fn is_empty(root: &Root, at: &Resolved) -> Result<bool, FilesError> {
+/// Whether a directory holds nothing.
+pub(super) fn is_empty(root: &Root, at: &Resolved) -> Result<bool, FilesError> {
     let mut empty = true;
     root.open_dir(&at.path)?.each_entry(|_, _| empty = false)?;
     Ok(empty)

@@ -182,7 +182,8 @@ fn read_all(connection: u64, stream: &LocalStream, permit: &SyncSender<()>, to_c
         };
         let is_last = matches!(message, Message::Closed { .. });
         // A core that has ended the connection takes no permits any more.
-        if (!is_last && permit.send(()).is_err()) || to_core.send(message).is_err() || is_last {
+        let is_wanted = is_last || permit.send(()).is_ok();
+        if !is_wanted || to_core.send(message).is_err() || is_last {
             return;
         }
     }

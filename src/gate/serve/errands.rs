@@ -63,11 +63,12 @@ pub(super) fn start(
 
 fn run(chores: &mut dyn Chores, given: &Receiver<Errand>, clock: &dyn Clock, to_core: &Sender<Message>) {
     loop {
-        let due = chores.due(clock.wall());
+        let due = chores.due(clock.wall(), clock.now());
         if !due.is_empty() && to_core.send(Message::Due(due)).is_err() {
             return;
         }
-        let until = chores.wake_at().map_or(LOOK, |at| at.duration_since(clock.wall()).unwrap_or_default());
+        let (wall, now) = (clock.wall(), clock.now());
+        let until = chores.wake_at(wall, now).map_or(LOOK, |at| at.duration_since(wall).unwrap_or_default());
         match given.recv_timeout(until.min(LOOK)) {
             Ok(Errand::Run { ticket, request, connection }) => {
                 let result = chores.run(&request, connection, clock.wall(), clock.now());

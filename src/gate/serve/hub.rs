@@ -18,7 +18,7 @@ use super::errands::{self, Errand};
 use super::herald::Herald;
 use super::lane::{GONE, Lane, LaneName};
 use super::message::Message;
-use super::parts::{Books, Parts};
+use super::parts::{Books, OnWake, Parts};
 
 /// Why a gate ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Gate {
     pub(super) search: Lane,
     pub(super) errands: Sender<Errand>,
     pub(super) herald: Herald,
-    pub(super) on_wake: Option<Box<dyn FnMut(&str) + Send>>,
+    pub(super) on_wake: Option<OnWake>,
     pub(super) clock: Arc<dyn Clock>,
     messages: Receiver<Message>,
     pub(super) to_core: Sender<Message>,

@@ -11,6 +11,7 @@ use crate::gate::audit::AuditEvent;
 use crate::gate::files::{Answer, Job};
 use crate::gate::machine::Machine;
 use crate::gate::pattern::Grant;
+pub use crate::gate::services::Due;
 use crate::gate::tools::{Request, Tool};
 use crate::gate::wire::ToolInfo;
 
@@ -41,10 +42,10 @@ pub trait Chores: Send {
         wall: SystemTime,
         now: Moment,
     ) -> Result<Map<String, Value>, String>;
-    /// When something will be due.
-    fn wake_at(&self) -> Option<SystemTime>;
+    /// When something will be due, by the clock on the wall.
+    fn wake_at(&self, wall: SystemTime, now: Moment) -> Option<SystemTime>;
     /// What is due by now; it is never told again.
-    fn due(&mut self, wall: SystemTime) -> Vec<Due>;
+    fn due(&mut self, wall: SystemTime, now: Moment) -> Vec<Due>;
     /// A client is gone, and what only it waited for.
     fn gone(&mut self, connection: u64);
 }
@@ -52,24 +53,8 @@ pub trait Chores: Send {
 /// Makes the chores' doer, in the thread that will use it.
 pub type MakeChores = Box<dyn FnOnce() -> Result<Box<dyn Chores>, String> + Send>;
 
-/// Something that was asked for earlier, or by a chore just now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Due {
-    /// Tell the person. The text is an agent's.
-    Notify {
-        /// The headline.
-        title: String,
-        /// The text.
-        message: String,
-    },
-    /// Call a client again.
-    Wake {
-        /// Which.
-        connection: u64,
-        /// Its note.
-        note: String,
-    },
-}
+/// Starts a program of the person's with a wake's note.
+pub type OnWake = Box<dyn FnMut(&str) + Send>;
 
 /// What `grants.json` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -111,7 +96,7 @@ pub struct Parts {
     /// Desktop notifications.
     pub herald: Herald,
     /// Starts a program with a wake's note.
-    pub on_wake: Option<Box<dyn FnMut(&str) + Send>>,
+    pub on_wake: Option<OnWake>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// What the core is told.

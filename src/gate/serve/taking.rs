@@ -104,6 +104,7 @@ impl Gate {
                 }
                 self.send(connection, FromGate::Wake { note });
             }
+            Due::Fault(line) => self.say_when_free(format!("keep gate: {line}")),
         }
     }
 

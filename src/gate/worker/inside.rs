@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use platform::child::{self, Entrance, EntranceError};
@@ -69,7 +69,7 @@ pub fn serve<H: Handler>(make: impl FnOnce(Arc<Root>) -> H) -> Result<(), Inside
     if opening.parent != parent {
         return Err(InsideError::Orphan);
     }
-    let root = Root::from_dir(folder, Path::new(".")).map_err(|error| InsideError::Root(Some(error)));
+    let root = Root::of(folder, PathBuf::from(".")).map_err(|error| InsideError::Root(Some(error)));
     let confined = root.and_then(|root| Ok((confined(&root, opening)?, root)));
     let root = match confined {
         Ok((confinement, root)) => {

@@ -237,10 +237,10 @@ impl Chores for ScriptedChores {
         }
         Ok(object(json!({"done": true})))
     }
-    fn wake_at(&self) -> Option<SystemTime> {
+    fn wake_at(&self, _: SystemTime, _: Moment) -> Option<SystemTime> {
         None
     }
-    fn due(&mut self, _: SystemTime) -> Vec<Due> {
+    fn due(&mut self, _: SystemTime, _: Moment) -> Vec<Due> {
         std::mem::take(&mut self.0)
     }
     fn gone(&mut self, _: u64) {}
