@@ -16,11 +16,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, access, stat};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::ambient;
-use crate::dir::{Dir, FsError};
+use crate::dir::{FsError, on};
 use crate::stat::FileType;
 
 /// The most that run at a time, and the most that wait.
@@ -66,12 +66,15 @@ pub fn find(path: &Path, forbidden: &[PathBuf]) -> Result<PathBuf, HookError> {
     if kind != Some(FileType::Regular) || access(&path, Access::EXEC_OK).is_err() {
         return Err(HookError::NoProgram { path });
     }
-    let identity = |directory: &Path| Dir::open_ambient(directory).and_then(|dir| dir.own_stat()).map(|stat| stat.id);
+    // Looked at and not opened: a directory above may be one that we may pass through and not list.
+    let identity = |directory: &Path| {
+        let stat = stat(directory).map(|stat| (stat.st_dev, stat.st_ino));
+        stat.map_err(|errno| HookError::Find(on("stat", directory.as_os_str().as_bytes())(errno.into())))
+    };
     for below in forbidden {
-        let forbidden = identity(below).map_err(HookError::Find)?;
-        // One that we may not open cannot be compared, and so is none that we can trust.
+        let forbidden = identity(below)?;
         for above in path.ancestors().skip(1) {
-            if identity(above).map_err(HookError::Find)? == forbidden {
+            if identity(above)? == forbidden {
                 return Err(HookError::Forbidden { path, below: below.clone() });
             }
         }

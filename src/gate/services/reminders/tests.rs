@@ -91,9 +91,11 @@ fn what_another_process_adds_is_noticed() {
     let (mut gate, mut other) = (folder.open(), folder.open());
     assert_eq!(told(&mut gate, 0), Vec::<String>::new());
     other.add(at(1), None, "theirs").expect("added");
-    gate.add(at(2), None, "ours").expect("added");
+    assert_eq!(told(&mut gate, 2), ["theirs"], "it had looked, and looks again");
+    gate.add(at(9), None, "ours").expect("added");
+    other.add(at(8), None, "theirs").expect("added");
     assert_eq!(messages(&other.list().expect("lists")), ["theirs", "ours"]);
-    assert_eq!(told(&mut gate, 3), ["theirs", "ours"]);
+    assert_eq!(told(&mut gate, 9), ["theirs", "ours"]);
 }
 
 #[test]
