@@ -24,6 +24,11 @@ use crate::{fault, host};
 pub(crate) const FOR_A_LOOK: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
+/// What a new file of any program gets, less the umask.
+const PLAIN_FILE: u32 = 0o666;
+/// A file nobody else may read.
+const PRIVATE_FILE: u32 = 0o600;
+
 /// A file operation that failed, with its object.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} {}", .path.as_os_str().as_bytes().escape_ascii())]
@@ -215,6 +220,60 @@ impl Dir {
         Ok(File::from(fd))
     }
 
+    /// Creates the file `name`, which must not exist, for reading and writing, with the bits a new file of any program gets
+    /// here: what the umask, or a default ACL of the directory, leaves of `0666`.
+    pub fn create_plain(&self, name: &[u8]) -> Result<File, FsError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(PLAIN_FILE as _);
+        change_name("create", name, || fs::openat(&self.fd, name, flags, mode)).map(File::from)
+    }
+
+    /// Creates a file in this directory that has no name, and vanishes with its last handle unless [`Dir::give_name`] gives
+    /// it one. Its bits are those of [`Dir::create_plain`], or `0600` if it is `private`. `None` if the file system or the
+    /// system has no such files.
+    pub fn create_unnamed(&self, private: bool) -> Result<Option<File>, FsError> {
+        let mode = Mode::from_raw_mode((if private { PRIVATE_FILE } else { PLAIN_FILE }) as _);
+        match change("create", b"a file without a name", || host::create_unnamed(self.fd.as_fd(), mode)) {
+            Ok(fd) => Ok(Some(File::from(fd))),
+            // EISDIR: a kernel or a file system that takes the flag for a plain opening of the directory (open(2)).
+            Err(error) if error.is_unsupported() || error.errno() == Some(Errno::ISDIR.raw_os_error()) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a file that was created without a name in this directory its first one; fails with `AlreadyExists` if something
+    /// has that name.
+    pub fn give_name(&self, file: &File, name: &[u8]) -> Result<(), FsError> {
+        change_name("create", name, || host::give_name(file.as_fd(), self.fd.as_fd(), name))
+    }
+
+    /// Makes the directory `name` with the bits a new directory of any program gets here: what the umask, or a default ACL,
+    /// leaves of `0777`. The limit of [`Dir::make_dir`] holds here, too.
+    pub fn make_plain_dir(&self, name: &[u8]) -> Result<Self, FsError> {
+        change_name("make directory", name, || fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777)))?;
+        self.open_dir(name)
+    }
+
+    /// Opens for reading what a listing has just called a regular file, and tells what it is: two system calls where
+    /// [`Dir::open_read`] makes five, for looking into many files.
+    ///
+    /// Limit: what took the file's place since is opened before that is known, without waiting for anything, and is
+    /// `InvalidInput`. Reads may give `WouldBlock` on a file system that heeds `O_NONBLOCK`.
+    pub fn open_listed(&self, name: &[u8]) -> Result<(File, Stat), FsError> {
+        let open = || match fs::openat(&self.fd, name, FOR_A_LOOK, Mode::empty()) {
+            // A symlink; ENXIO: a socket, or a device without a driver.
+            Err(Errno::LOOP | Errno::NXIO) => Err(Errno::INVAL),
+            done => done,
+        };
+        let file = look("open", name, open).map(File::from)?;
+        let stat = stat_of(file.as_fd())?;
+        if stat.file_type == FileType::Regular {
+            Ok((file, stat))
+        } else {
+            Err(on("open", name)(io::ErrorKind::InvalidInput.into()))
+        }
+    }
+
     /// Makes a symlink `name` with this text.
     pub fn symlink(&self, text: &[u8], name: &[u8]) -> Result<(), FsError> {
         change_name("link", name, || fs::symlinkat(text, &self.fd, name))
@@ -294,8 +353,13 @@ impl Dir {
     ///
     /// Some file systems cannot (NFS, FAT, older FUSE ones): [`FsError::is_unsupported`] tells, and nothing has happened.
     pub fn exchange(&self, name: &[u8], other: &[u8]) -> Result<(), FsError> {
+        self.exchange_with(name, self, other)
+    }
+
+    /// The same for a name in another directory of the same file system.
+    pub fn exchange_with(&self, name: &[u8], target: &Dir, other: &[u8]) -> Result<(), FsError> {
         checked(other).map_err(on("exchange", other))?;
-        change_name("exchange", name, || host::exchange(self.fd.as_fd(), name, other))
+        change_name("exchange", name, || host::exchange(self.fd.as_fd(), name, target.fd.as_fd(), other))
     }
 
     /// The entries, in no order, without `.` and `..`.

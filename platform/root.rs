@@ -53,7 +53,11 @@ pub struct Root {
 impl Root {
     /// Opens the directory `path`, following symlinks in it once, now.
     pub fn open(path: &Path) -> Result<Self, FsError> {
-        let dir = Dir::open_ambient(path)?;
+        Self::from_dir(Dir::open_ambient(path)?, path)
+    }
+
+    /// Takes a directory that another process opened; `path` is what people are told.
+    pub fn from_dir(dir: Dir, path: &Path) -> Result<Self, FsError> {
         let stat = dir.own_stat()?;
         Ok(Self { dir, path: path.to_path_buf(), id: stat.id, mounts: RwLock::new(vec![stat.mount]) })
     }

@@ -137,3 +137,60 @@ fn exchanging_swaps_two_names_or_says_that_it_cannot() {
     }
     assert!(!dir.exchange(b"a", b"absent").expect_err("one is absent").is_unsupported());
 }
+
+#[test]
+fn a_plain_file_and_directory_get_the_bits_of_any_other() {
+    let (temp, dir) = fixture();
+    std::fs::write(temp.path().join("by-std"), "").expect("writes");
+    std::fs::create_dir(temp.path().join("dir-by-std")).expect("makes");
+    let mode = |name: &[u8]| dir.stat(name).expect("stats").expect("exists").mode;
+    dir.create_plain(b"plain").expect("creates");
+    assert_eq!(mode(b"plain"), mode(b"by-std"));
+    assert_eq!(dir.make_plain_dir(b"d").expect("makes").own_stat().expect("stats").mode, mode(b"dir-by-std"));
+    assert_eq!(dir.create_plain(b"plain").expect_err("is there").source.kind(), io::ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn a_file_without_a_name_gets_one_only_where_nothing_has_it() {
+    let (_temp, dir) = fixture();
+    for private in [false, true] {
+        let Some(file) = dir.create_unnamed(private).expect("creates, or has none") else { return };
+        assert!(dir.list().expect("lists").is_empty(), "it has a name");
+        crate::file::write_all(&file, b"f", b"content").expect("writes");
+        dir.give_name(&file, b"f").expect("has /proc");
+        assert_eq!(text(&dir, b"f"), "content");
+        let mode = dir.stat(b"f").expect("stats").expect("exists").mode;
+        let plain = stat_of(dir.create_plain(b"plain").expect("creates").as_fd()).expect("stats").mode;
+        dir.unlink(b"plain").expect("removes");
+        assert_eq!(mode, if private { mode & 0o600 } else { plain });
+        let other = dir.create_unnamed(private).expect("creates").expect("could before");
+        assert_eq!(dir.give_name(&other, b"f").expect_err("taken").source.kind(), io::ErrorKind::AlreadyExists);
+        drop(other);
+        dir.unlink(b"f").expect("removes");
+    }
+}
+
+#[test]
+fn what_was_listed_is_opened_only_if_it_is_a_regular_file() {
+    let (temp, dir) = fixture();
+    write(&dir, b"f", "f");
+    dir.symlink(b"f", b"link").expect("links");
+    dir.make_dir(b"d", 0o700).expect("makes");
+    assert!(std::process::Command::new("mkfifo").arg(temp.path().join("p")).status().is_ok_and(|s| s.success()));
+    assert_eq!(dir.open_listed(b"f").expect("opens").1, dir.stat(b"f").expect("stats").expect("exists"));
+    for name in [&b"link"[..], b"d", b"p", b"absent"] {
+        assert!(dir.open_listed(name).is_err(), "{}", name.escape_ascii());
+    }
+}
+
+#[test]
+fn names_of_two_directories_are_exchanged() {
+    let (_temp, dir) = fixture();
+    let below = dir.make_dir(b"below", 0o700).expect("makes");
+    write(&dir, b"a", "a");
+    write(&below, b"b", "b");
+    match dir.exchange_with(b"a", &below, b"b") {
+        Ok(()) => assert_eq!((text(&dir, b"a"), text(&below, b"b")), ("b".into(), "a".into())),
+        Err(error) => assert!(error.is_unsupported(), "{error:?}"),
+    }
+}

@@ -100,7 +100,7 @@ pub(crate) fn pin(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedF
 }
 
 /// A path that leads to the pinned object itself: the kernel jumps to it and follows nothing further (proc(5)).
-pub(crate) fn path_of(pinned: &OwnedFd) -> String {
+pub(crate) fn path_of(pinned: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", pinned.as_raw_fd())
 }
 
@@ -163,8 +163,24 @@ pub(crate) fn rename_new(
 }
 
 /// Swaps two names.
-pub(crate) fn exchange(dir: BorrowedFd<'_>, name: &[u8], other: &[u8]) -> rustix::io::Result<()> {
-    fs::renameat_with(dir, name, dir, other, RenameFlags::EXCHANGE)
+pub(crate) fn exchange(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    other_dir: BorrowedFd<'_>,
+    other: &[u8],
+) -> rustix::io::Result<()> {
+    fs::renameat_with(dir, name, other_dir, other, RenameFlags::EXCHANGE)
+}
+
+/// A file without a name. `O_EXCL` would forbid to give it one.
+pub(crate) fn create_unnamed(dir: BorrowedFd<'_>, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    fs::openat(dir, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode)
+}
+
+/// Gives an open file without a name its first one, through /proc: linking the handle itself needs a privilege on kernels
+/// before 6.10 (linkat(2), `AT_EMPTY_PATH`). Without /proc this is `ENOENT`.
+pub(crate) fn give_name(file: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+    fs::linkat(fs::CWD, path_of(&file), dir, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 /// Makes content and attributes durable.

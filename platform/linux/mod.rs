@@ -8,6 +8,10 @@ pub mod usage;
 #[cfg(target_os = "linux")]
 mod attributes;
 #[cfg(target_os = "linux")]
+mod child;
+#[cfg(target_os = "linux")]
+mod confine;
+#[cfg(target_os = "linux")]
 mod desktop;
 #[cfg(target_os = "linux")]
 mod durable;
@@ -16,9 +20,13 @@ mod fanotify;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
 mod groups;
 #[cfg(target_os = "linux")]
 mod inotify;
+#[cfg(target_os = "linux")]
+mod landlock;
 #[cfg(target_os = "linux")]
 mod layout;
 #[cfg(target_os = "linux")]
@@ -29,16 +37,22 @@ mod listing;
 mod mount_watch;
 #[cfg(target_os = "linux")]
 mod privilege;
+#[cfg(all(target_os = "linux", feature = "testing"))]
+mod probe;
 #[cfg(target_os = "linux")]
 mod process;
+#[cfg(target_os = "linux")]
+mod socket;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 pub use desktop::*;
+#[cfg(all(target_os = "linux", feature = "testing"))]
+pub(crate) use probe::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
-    attributes::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, privilege::*, process::*,
+    attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
+    limits::*, listing::*, mount_watch::MountWatch, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

@@ -103,8 +103,23 @@ pub(crate) fn rename_new(
 }
 
 /// Swaps two names.
-pub(crate) fn exchange(dir: BorrowedFd<'_>, name: &[u8], other: &[u8]) -> rustix::io::Result<()> {
-    fs::renameat_with(dir, name, dir, other, RenameFlags::EXCHANGE)
+pub(crate) fn exchange(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    other_dir: BorrowedFd<'_>,
+    other: &[u8],
+) -> rustix::io::Result<()> {
+    fs::renameat_with(dir, name, other_dir, other, RenameFlags::EXCHANGE)
+}
+
+/// This system has no files without a name.
+pub(crate) fn create_unnamed(_dir: BorrowedFd<'_>, _mode: Mode) -> rustix::io::Result<OwnedFd> {
+    Err(Errno::NOTSUP)
+}
+
+/// There is none to give a name to.
+pub(crate) fn give_name(_file: BorrowedFd<'_>, _dir: BorrowedFd<'_>, _name: &[u8]) -> rustix::io::Result<()> {
+    Err(Errno::NOTSUP)
 }
 
 /// Makes content and attributes durable: fsync(2) on macOS leaves them in the drive's cache, `F_FULLFSYNC` does not.

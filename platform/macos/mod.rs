@@ -3,6 +3,10 @@
 #[cfg(target_os = "macos")]
 mod attributes;
 #[cfg(target_os = "macos")]
+mod child;
+#[cfg(target_os = "macos")]
+mod confine;
+#[cfg(target_os = "macos")]
 mod desktop;
 #[cfg(target_os = "macos")]
 mod durable;
@@ -18,16 +22,22 @@ mod listing;
 mod mount_watch;
 #[cfg(target_os = "macos")]
 mod privilege;
+#[cfg(all(target_os = "macos", feature = "testing"))]
+mod probe;
 #[cfg(target_os = "macos")]
 mod process;
+#[cfg(target_os = "macos")]
+mod socket;
 #[cfg(target_os = "macos")]
 mod sys;
 #[cfg(target_os = "macos")]
 pub use desktop::*;
+#[cfg(all(target_os = "macos", feature = "testing"))]
+pub(crate) use probe::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
-    attributes::*, durable::*, files::*, layout::*, limits::*, listing::*, mount_watch::MountWatch, privilege::*,
-    process::*,
+    attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
+    mount_watch::MountWatch, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.

@@ -129,6 +129,38 @@ impl BackendChoice {
     }
 }
 
+/// Options of `keep gate`.
+#[derive(Debug, Clone, Args)]
+pub struct GateArgs {
+    /// The directory the file tools work in; the current one if left out.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+
+    /// The tools there are, as JSON: {"name": "...", "uses": ["file_read", ...]}; every tool if left out.
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+
+    /// Listen at this socket, too.
+    #[arg(long, value_name = "PATH")]
+    pub listen: Option<PathBuf>,
+
+    /// Seconds before an unanswered question is a no.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub ask_timeout: u32,
+
+    /// Go on if this system cannot confine the process that touches files; the start line then says what is missing.
+    #[arg(long)]
+    pub best_effort: bool,
+
+    /// Start this program when a wake is due; the note goes to its standard input.
+    #[arg(long, value_name = "PROGRAM")]
+    pub on_wake: Option<PathBuf>,
+
+    /// No desktop notifications: neither of questions nor of what agents want told.
+    #[arg(long)]
+    pub no_notify: bool,
+}
+
 /// Options of `keep log`.
 #[derive(Debug, Args)]
 pub struct LogArgs {

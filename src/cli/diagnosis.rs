@@ -5,11 +5,13 @@
 
 mod finding;
 mod promises;
+mod worker;
 
 use platform::machine::{FileSystem, Kind, Limit};
 use platform::trial::{Facility, Trial};
 use serde_json::{Value, json};
 
+use crate::gate::worker::Confinement;
 use crate::text::escaped;
 
 use finding::{Area, Finding, finding};
@@ -38,6 +40,8 @@ pub struct Measured {
     pub on_one_file_system: bool,
     /// Version of Landlock, or why there is none.
     pub landlock: Result<u32, String>,
+    /// What is in force for a files worker that was started for this, or why it did not start.
+    pub worker: Result<Confinement, String>,
     /// The notifier's program, or why there is none.
     pub notifier: Result<String, String>,
     /// Whether standard input is a terminal.
@@ -103,6 +107,7 @@ impl Measured {
             Area::Limits => "Limits that can stop that".to_owned(),
             Area::Tree => format!("In the tree: {}", on(&self.tree)),
             Area::State => format!("In the state folder: {}", on(&self.state)),
+            Area::Worker => "What a files worker of the gate is kept from".to_owned(),
             Area::System => "Around it".to_owned(),
         }
     }
@@ -115,6 +120,7 @@ impl Measured {
         findings.push(self.state_folder());
         findings.extend(trials(&self.state, Area::State));
         findings.push(self.one_file_system());
+        findings.extend(worker::findings(&self.worker));
         findings.extend(self.system());
         findings
     }
@@ -206,7 +212,7 @@ impl Measured {
                 Err(reason) => reason.clone(),
             }),
             raise: self.landlock.is_err().then(|| "Linux 5.13 or later, started with landlock among lsm=".to_owned()),
-            ..finding(Area::System, "landlock", "a process can confine itself to the root; keep watch goes without")
+            ..finding(Area::System, "landlock", "a process can confine itself to the root; only the gate's workers do")
         };
         let mut all = vec![terminal];
         all.extend(self.has_terminal.then_some(scriptable));

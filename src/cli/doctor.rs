@@ -22,6 +22,7 @@ use super::diagnosis::{self, Measured};
 use super::exit::{Exit, Refusal, causes};
 use super::ground::Ground;
 use super::paint::{Paint, wants_colour};
+use crate::gate::worker::FilesWorker;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
@@ -59,6 +60,9 @@ fn measure(ground: &Ground, environment: &Environment) -> Measured {
         },
         on_one_file_system: mount(&tree).is_some() && mount(&tree) == mount(&state),
         landlock: machine::confinement().map_err(|error| error.to_string()),
+        worker: FilesWorker::start(&ground.tree, true)
+            .map(|worker| worker.report().clone())
+            .map_err(|error| causes(&error)),
         notifier: notifier(ground.tree.path(), environment),
         has_terminal: std::io::stdin().is_terminal(),
         scriptable: scriptable(&|name| environment.text(name)),

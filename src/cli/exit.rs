@@ -61,11 +61,15 @@ pub enum RefusalCode {
     Privilege,
     /// What was asked for is not in the quarantine, or cannot be put there.
     Quarantine,
+    /// The process that touches files, or another part of the gate, cannot be started as it has to be.
+    Gate,
+    /// The gate cannot listen for agents.
+    Socket,
 }
 
 impl RefusalCode {
     /// Every code, for the table in the docs.
-    pub const ALL: [RefusalCode; 9] = [
+    pub const ALL: [RefusalCode; 11] = [
         RefusalCode::NoTty,
         RefusalCode::Active,
         RefusalCode::ConfigInvalid,
@@ -75,6 +79,8 @@ impl RefusalCode {
         RefusalCode::Root,
         RefusalCode::Privilege,
         RefusalCode::Quarantine,
+        RefusalCode::Gate,
+        RefusalCode::Socket,
     ];
 
     /// The name in messages and JSON.
@@ -89,6 +95,8 @@ impl RefusalCode {
             RefusalCode::Root => "GXT_CAGE_ROOT",
             RefusalCode::Privilege => "GXT_CAGE_PRIVILEGE",
             RefusalCode::Quarantine => "GXT_CAGE_QUARANTINE",
+            RefusalCode::Gate => "GXT_CAGE_GATE",
+            RefusalCode::Socket => "GXT_CAGE_SOCKET",
         }
     }
 }

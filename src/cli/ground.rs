@@ -35,6 +35,19 @@ pub struct Ground {
 impl Ground {
     /// Finds the tree around `path`, or around the working directory.
     pub fn find(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
+        Self::at(path, environment, git::discover)
+    }
+
+    /// Takes the directory `path`, or the working directory, by itself, whatever repository it lies in.
+    pub fn plain(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
+        Self::at(path, environment, |_| Ok(None))
+    }
+
+    fn at(
+        path: Option<&Path>,
+        environment: &Environment,
+        discover: impl Fn(&Path) -> Result<Option<Repository>, GitError>,
+    ) -> Result<Self, Refusal> {
         let start = path.map_or_else(|| environment.directory.clone(), |path| environment.directory.join(path));
         let owner = Dir::open_ambient(&start)
             .and_then(|dir| dir.own_stat())
@@ -42,7 +55,7 @@ impl Ground {
             .uid;
         let user = give_up_root(owner, environment)?;
         privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
-        let repository = git::discover(&start).map_err(|error| not_found(&start, &error))?;
+        let repository = discover(&start).map_err(|error| not_found(&start, &error))?;
         let top = match &repository {
             Some(repository) => repository.top.clone(),
             None => ambient::resolve(&start).map_err(|error| no_root(&start, &causes(&error)))?,

@@ -9,6 +9,7 @@ pub mod exit;
 mod ground;
 mod log;
 mod log_line;
+pub mod mcp;
 mod pages;
 mod paint;
 mod quarantine;
@@ -24,9 +25,15 @@ use platform::environment::{Environment, EnvironmentError};
 use args::{Cli, Command};
 use exit::{Exit, Refusal, RefusalCode, causes};
 
+use crate::gate::worker;
+
 /// Runs the command line of this process and returns the exit code.
 pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
     let environment = match environment {
+        // Not a command: another process of ours started this one, and nobody reads what it would print.
+        Ok(environment) if matches!(&environment.args[..], [_, only] if only == worker::ARGUMENT) => {
+            return worker::worker_main();
+        }
         Ok(environment) => environment,
         Err(error) => {
             let refusal = Refusal::new(RefusalCode::Root, causes(&error), "start in a directory that exists");

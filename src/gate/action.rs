@@ -8,6 +8,7 @@ use std::fmt;
 use super::host::Host;
 use super::kind::Kind;
 use super::path::{FilePath, NotePath};
+use super::wire::GrantInfo;
 
 /// Where an action goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,6 +75,11 @@ impl Action {
     /// Where it goes.
     pub const fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// As messages and the audit spell it.
+    pub fn info(&self) -> GrantInfo {
+        GrantInfo { kind: self.kind.name().to_owned(), target: self.target.to_string() }
     }
 }
 

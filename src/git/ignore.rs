@@ -61,8 +61,8 @@ impl IgnoreFile {
         })
     }
 
-    /// What the last pattern that matches says: ignored or not.
-    fn verdict(&self, path: &[&[u8]], is_directory: bool) -> Option<bool> {
+    /// What the last pattern that matches says: ignored or not. `path` is relative to the file's directory.
+    pub fn verdict(&self, path: &[&[u8]], is_directory: bool) -> Option<bool> {
         self.patterns
             .iter()
             .rev()

@@ -205,7 +205,7 @@ impl Session {
                     }
                 }
                 for dir in &done.removed {
-                    self.new_dirs.remove(&Place { root: place.root, path: dir.clone() });
+                    self.new_dirs.gone(&Place { root: place.root, path: dir.clone() });
                 }
                 for name in &done.aside {
                     let name = crate::text::escaped(name);

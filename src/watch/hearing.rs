@@ -70,12 +70,13 @@ impl Session {
                 list.entry(place).or_insert(at);
             }
             Hint::Appeared(place) => {
-                self.new_dirs.insert(place);
+                self.new_dirs.add(place);
             }
             Hint::Vanished { place, at } => {
                 if place.path.is_root() {
                     return self.root_vanished(place.root);
                 }
+                self.new_dirs.gone(&place);
                 self.look_below(&place, at);
             }
             Hint::Walked { .. } => self.walked(),

@@ -10,6 +10,7 @@ pub mod inbox;
 pub mod lines;
 mod looking;
 pub mod machine;
+mod new_dirs;
 mod question;
 pub mod recovery;
 pub mod report;

@@ -3,7 +3,7 @@
 //! Promise: the question is drawn before anything slow happens; whatever a hint says, only comparison decides. Limit: one
 //! thread does all looking and restoring, so a restore of a huge file delays the next question by its own length.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -25,6 +25,7 @@ use super::expected::Expected;
 use super::inbox::Inbox;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
+use super::new_dirs::NewDirs;
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
@@ -125,7 +126,7 @@ pub struct Session {
     /// When which path was last given time to settle.
     pub(super) settled: BTreeMap<Place, Moment>,
     /// Directories that were not there at the start.
-    pub(super) new_dirs: HashSet<Place>,
+    pub(super) new_dirs: NewDirs,
     /// Protected files that could not be read at the start, and what was known of them then.
     pub(super) unreadable: BTreeMap<Place, Option<Stat>>,
     /// Directories that could not be read at the start, and which ones they were: what lies in them may have been there
@@ -180,7 +181,7 @@ impl Session {
             to_look: BTreeMap::new(),
             settling: BTreeMap::new(),
             settled: BTreeMap::new(),
-            new_dirs: HashSet::new(),
+            new_dirs: NewDirs::default(),
             unreadable: BTreeMap::new(),
             closed: BTreeMap::new(),
             begun,

@@ -6,5 +6,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod gate_files;
 mod restore;
 mod watch;

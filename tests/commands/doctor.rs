@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use platform::backends::backends;
+use platform::confine::{Plan, support};
 use serde_json::Value;
 
 use crate::lab::Lab;
@@ -48,6 +49,23 @@ fn trying_leaves_nothing_in_the_tree_nor_where_state_is_kept() {
     assert_eq!(lock["works"], true, "{lock}");
     let exchange = rows(&report, "tree").into_iter().find(|row| row["name"] == "exchange").expect("was tried");
     assert!(exchange["works"].is_boolean(), "{exchange}");
+}
+
+#[test]
+fn a_files_worker_is_started_and_says_what_it_was_refused() {
+    let lab = Lab::new();
+    let ran = lab.keep(&["doctor", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let report = ran.json();
+    let of_worker = rows(&report, "worker");
+    let confined = of_worker.iter().find(|row| row["name"] == "confined").expect("is told");
+    let can_be = Plan::new(support()).missing().is_empty();
+    assert_eq!(confined["works"], can_be, "{confined}");
+    if can_be {
+        let read = of_worker.iter().find(|row| row["name"] == "read").expect("was tried");
+        assert_eq!(read["works"], true, "{read}");
+        assert!(read["detail"].as_str().is_some_and(|detail| detail.contains("list /")), "{read}");
+    }
 }
 
 #[test]

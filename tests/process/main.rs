@@ -1,4 +1,4 @@
-//! What changes a whole process, or depends on all of it: privilege, tracing, umask, open descriptors.
+//! What changes a whole process, or depends on all of it: privilege, tracing, umask, open descriptors, confinement.
 //!
 //! Giving up root must happen before there is a second thread, which the usual test harness starts for every test. So
 //! this program is its own harness: each case runs in a process of its own.
@@ -9,6 +9,9 @@
     clippy::print_stderr,
     reason = "tests arrange files and time themselves, and say what they pass over"
 )]
+
+mod confined;
+mod worker;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,7 +30,7 @@ const NOBODY: u32 = 65_534;
 /// A case: what it shows, and how, given an empty directory that everybody can enter.
 type Case = (&'static str, fn(&Path));
 
-const CASES: [Case; 7] = [
+const CASES: &[Case] = &[
     ("root_given_up_is_gone_for_good", root_given_up_is_gone_for_good),
     ("the_groups_are_those_of_the_user_and_none_of_roots", the_groups_are_those_of_the_user_and_none_of_roots),
     ("root_is_not_given_up_while_other_threads_run", root_is_not_given_up_while_other_threads_run),
@@ -40,14 +43,20 @@ const CASES: [Case; 7] = [
     ("a_killed_holder_loses_the_lock_though_its_child_lives", a_killed_holder_loses_the_lock_though_its_child_lives),
 ];
 
+/// All of them.
+fn cases() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain(confined::CASES).chain(worker::CASES)
+}
+
 /// Without arguments, or with a filter as `cargo test` passes it: runs the cases. With `--case NAME DIR`: is one. With
-/// `--hold DIR`: holds the lock there, starts a child that outlives us, says its number and waits.
+/// `--hold DIR`: holds the lock there, starts a child that outlives us, says its number and waits. With
+/// `--gate DIR`: is a gate with a busy worker. With the one argument of a files worker: is one.
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, name, dir] = arguments.as_slice()
         && flag == "--case"
     {
-        let (_, case) = CASES.iter().find(|(case, _)| case == name).expect("a case of the list");
+        let (_, case) = cases().find(|(case, _)| case == name).expect("a case of the list");
         case(Path::new(dir));
         return ExitCode::SUCCESS;
     }
@@ -56,9 +65,17 @@ fn main() -> ExitCode {
     {
         hold(Path::new(dir));
     }
+    if let [flag, dir] = arguments.as_slice()
+        && flag == "--gate"
+    {
+        worker::be_a_gate(Path::new(dir));
+    }
+    if arguments == [keepwatch::gate::worker::ARGUMENT] {
+        return worker::be();
+    }
     let filter = arguments.iter().find(|argument| !argument.starts_with('-'));
     let mut failed = 0;
-    for (name, _) in CASES.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str()))) {
+    for (name, _) in cases().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str()))) {
         let temp = tempfile::tempdir().expect("a temporary directory");
         fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).expect("chmods");
         // An ordinary user may not be able to reach the program where it was built.

@@ -16,7 +16,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 pub use needs::{Mounted, goes_on_as_an_ordinary_user, has_python, is_root, python, skip};
-pub use sandbox::{Content, ENV, Sandbox, fresh, sha};
+pub use sandbox::{Content, ENV, Sandbox, fresh, keep, sha};
 pub use transcript::squeezed;
 pub use watch::{Ended, Watch};
 

@@ -1,5 +1,10 @@
 //! System calls of Linux that no safe wrapper crate has: the only unsafe code on Linux.
 
+pub(crate) mod descriptors;
+pub(crate) mod doors;
 pub(crate) mod fanotify;
 pub(crate) mod identity;
 pub(crate) mod landlock;
+#[cfg(feature = "testing")]
+pub(crate) mod probe;
+pub(crate) mod seccomp;

@@ -35,13 +35,15 @@ pub enum Area {
     Tree,
     /// Things tried where state is kept.
     State,
+    /// What a files worker is kept from.
+    Worker,
     /// Terminal, desktop, kernel.
     System,
 }
 
 impl Area {
     /// Every one, in the order in which they are told.
-    pub const ALL: [Area; 5] = [Area::Backends, Area::Limits, Area::Tree, Area::State, Area::System];
+    pub const ALL: [Area; 6] = [Area::Backends, Area::Limits, Area::Tree, Area::State, Area::Worker, Area::System];
 
     /// The name in the JSON form.
     pub const fn name(self) -> &'static str {
@@ -50,6 +52,7 @@ impl Area {
             Area::Limits => "limits",
             Area::Tree => "tree",
             Area::State => "state",
+            Area::Worker => "worker",
             Area::System => "system",
         }
     }

@@ -1,6 +1,7 @@
 //! What is said of measurements, as values.
 
 use super::*;
+use crate::gate::worker::Tried;
 
 fn ground(kind: Kind) -> Ground {
     Ground {
@@ -8,6 +9,19 @@ fn ground(kind: Kind) -> Ground {
         file_system: Ok(FileSystem { name: "ext4".into(), kind }),
         trials: Ok(Facility::ALL.map(|facility| (facility, Trial::Works)).into()),
     }
+}
+
+fn tried(axis: &str, by_landlock: bool, what: &str, was_refused: bool) -> Tried {
+    Tried { axis: axis.into(), by_landlock, what: what.into(), was_refused }
+}
+
+fn confined() -> Confinement {
+    let tried = vec![
+        tried("read", true, "list /", true),
+        tried("read", true, "list ..", true),
+        tried("tcp", false, "open a TCP socket", true),
+    ];
+    Confinement { landlock: Some(7), filter: true, is_expected: true, tried }
 }
 
 fn measured() -> Measured {
@@ -20,6 +34,7 @@ fn measured() -> Measured {
         state_folder: Ok("it is there"),
         on_one_file_system: true,
         landlock: Ok(6),
+        worker: Ok(confined()),
         notifier: Ok("/usr/bin/notify-send".into()),
         has_terminal: true,
         scriptable: None,
@@ -54,6 +69,7 @@ fn what_works_needs_no_raising_and_what_does_not_says_what_would() {
     all.tree.file_system = Ok(FileSystem { name: "nfs".into(), kind: Kind::Network });
     (all.on_one_file_system, all.has_terminal) = (false, true);
     (all.landlock, all.notifier, all.scriptable) = (Err("no".into()), Err("no".into()), Some("tmux"));
+    all.worker = Err("no".into());
     all.state_folder = Err("is a symlink".into());
     for (measured, expected) in [(measured(), true), (all, false)] {
         for finding in measured.findings() {
@@ -80,6 +96,30 @@ fn a_terminal_nobody_is_seen_to_type_into_is_not_proven_safe() {
     assert_eq!(row(&measured(), "system", "typing")["works"], Value::Null);
     let tmux = Measured { scriptable: Some("tmux"), ..measured() };
     assert_eq!(row(&tmux, "system", "typing")["works"], false);
+}
+
+#[test]
+fn what_a_worker_was_refused_is_told_by_what_it_is_kept_from() {
+    let all = measured();
+    assert_eq!(row(&all, "worker", "confined")["works"], true);
+    assert_eq!(row(&all, "worker", "read")["detail"], "tried: list /, list ..");
+    assert_eq!(row(&all, "worker", "tcp")["works"], true);
+}
+
+#[test]
+fn what_nothing_keeps_a_worker_from_is_no_yes() {
+    let weak = Confinement { landlock: None, ..confined() };
+    let all = Measured { worker: Ok(weak), ..measured() };
+    for name in ["confined", "read", "write"] {
+        let row = row(&all, "worker", name);
+        assert_eq!(row["works"], false, "{name}");
+        assert!(row["raise"].as_str().is_some_and(|raise| raise.contains("landlock")), "{row}");
+    }
+    assert_eq!(row(&all, "worker", "tcp")["works"], true, "the filter holds that");
+    let none = Confinement { landlock: None, filter: false, is_expected: false, tried: Vec::new() };
+    let all = Measured { worker: Ok(none), ..measured() };
+    assert_eq!(row(&all, "worker", "confined")["works"], false);
+    assert_eq!(all.findings().iter().filter(|finding| finding.area == Area::Worker).count(), 1);
 }
 
 #[test]

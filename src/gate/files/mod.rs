@@ -5,8 +5,30 @@
 //!
 //! Promise: whoever answers touches nothing but what lies below its root handle.
 
+mod base64;
+mod compare;
+mod error;
+mod facts;
+mod listing;
+mod parents;
+mod plan;
+mod reading;
+mod relocate;
+mod remove;
+mod resolve;
+mod run;
+mod search;
+#[cfg(test)]
+mod tests;
+mod unfinished;
+mod write;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use error::FilesError;
+pub use run::Files;
+pub use unfinished::is_unfinished;
 
 use super::tools::request::{FileList, FileMove, FileRead, FileRemove, FileSearch, FileStat, FileWrite};
 
@@ -55,6 +77,8 @@ pub enum Answer {
     Prepared(Prepared),
     /// It could not be done; why, for the agent.
     Failed(String),
+    /// [`Job::Act`] found something else than was looked at, and did nothing.
+    Stale,
 }
 
 /// What a change would do.

@@ -52,6 +52,14 @@ pub struct Call {
     pub difference: Vec<String>,
 }
 
+impl Call {
+    /// Whether another call is this one come again, or one beside it: who, what, with which arguments, and what it reaches.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let Self { ticket: _, caller, tool, digest, actions, facts: _, difference: _ } = self;
+        (caller, tool, digest, actions) == (&other.caller, &other.tool, &other.digest, &other.actions)
+    }
+}
+
 /// One answer a person can give, other than no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Choice {
@@ -65,6 +73,19 @@ pub enum Choice {
     WidenSession,
     /// `W`: the widening, from now on.
     WidenAlways,
+}
+
+impl Choice {
+    /// Its name in the audit, and on the line that stays on the terminal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::WidenSession => "widen session",
+            Self::WidenAlways => "widen always",
+        }
+    }
 }
 
 /// An answer that can be given to a question.

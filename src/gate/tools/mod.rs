@@ -2,8 +2,10 @@
 //!
 //! Promise: a tool that is not in the table cannot be named in a manifest and does not exist for any caller.
 
+pub mod info;
 pub mod request;
 
+pub use info::{info, served};
 pub use request::{ArgumentError, Request};
 
 /// A tool of the table.

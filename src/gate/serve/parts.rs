@@ -1,0 +1,121 @@
+//! What the core is given: whoever does the work it decides about.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::SystemTime;
+
+use platform::{Clock, Moment};
+use serde_json::{Map, Value};
+
+use crate::gate::audit::AuditEvent;
+use crate::gate::files::{Answer, Job};
+use crate::gate::machine::Machine;
+use crate::gate::pattern::Grant;
+use crate::gate::tools::{Request, Tool};
+use crate::gate::wire::ToolInfo;
+
+use super::board::Board;
+use super::herald::Herald;
+use super::message::Message;
+
+/// Does file jobs, in a process of its own.
+pub trait Hands {
+    /// Does one; an error if whoever did it died, or took too long.
+    fn run(&mut self, job: &Job) -> Result<Answer, String>;
+    /// What keeps it from touching anything else, a line each.
+    fn confinement(&self) -> Vec<String>;
+    /// What nothing keeps it from, a line each.
+    fn missing(&self) -> Vec<String>;
+}
+
+/// Makes the hands of one lane, in the thread that will use them.
+pub type MakeHands = Box<dyn FnOnce() -> Result<Box<dyn Hands>, String> + Send>;
+
+/// Does what is no file of the root: notes, reminders, skills, the time.
+pub trait Chores: Send {
+    /// Does one for a client; an error is for the agent.
+    fn run(
+        &mut self,
+        request: &Request,
+        connection: u64,
+        wall: SystemTime,
+        now: Moment,
+    ) -> Result<Map<String, Value>, String>;
+    /// When something will be due.
+    fn wake_at(&self) -> Option<SystemTime>;
+    /// What is due by now; it is never told again.
+    fn due(&mut self, wall: SystemTime) -> Vec<Due>;
+    /// A client is gone, and what only it waited for.
+    fn gone(&mut self, connection: u64);
+}
+
+/// Makes the chores' doer, in the thread that will use it.
+pub type MakeChores = Box<dyn FnOnce() -> Result<Box<dyn Chores>, String> + Send>;
+
+/// Something that was asked for earlier, or by a chore just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due {
+    /// Tell the person. The text is an agent's.
+    Notify {
+        /// The headline.
+        title: String,
+        /// The text.
+        message: String,
+    },
+    /// Call a client again.
+    Wake {
+        /// Which.
+        connection: u64,
+        /// Its note.
+        note: String,
+    },
+}
+
+/// What `grants.json` holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// The grants; none if the file cannot be used.
+    pub grants: Vec<Grant>,
+    /// Whether it is other than at the last reading.
+    pub changed: bool,
+    /// Why it cannot be used.
+    pub fault: Option<String>,
+}
+
+/// The remembered grants and the audit.
+pub trait Books: Send {
+    /// Reads the grants; cheap if nothing changed.
+    fn grants(&mut self) -> Reading;
+    /// Stores more of them, durably.
+    fn remember(&mut self, grants: &[Grant]) -> Result<(), String>;
+    /// Writes an entry of the audit, durably.
+    fn write(&mut self, event: &AuditEvent, at: SystemTime) -> Result<(), String>;
+}
+
+/// Everything a gate is made of.
+pub struct Parts {
+    /// The tools there are: the cage, and of it what this version serves.
+    pub tools: Vec<(Tool, ToolInfo)>,
+    /// Decides.
+    pub machine: Machine,
+    /// The terminal.
+    pub board: Box<dyn Board + Send>,
+    /// Grants and audit.
+    pub books: Box<dyn Books>,
+    /// Makes the process that does everything with files but searching.
+    pub hands: MakeHands,
+    /// Makes the process that searches.
+    pub searcher: MakeHands,
+    /// Makes what does the rest.
+    pub chores: MakeChores,
+    /// Desktop notifications.
+    pub herald: Herald,
+    /// Starts a program with a wake's note.
+    pub on_wake: Option<Box<dyn FnMut(&str) + Send>>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// What the core is told.
+    pub messages: Receiver<Message>,
+    /// For the threads that tell it.
+    pub to_core: Sender<Message>,
+}
