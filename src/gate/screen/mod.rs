@@ -17,7 +17,8 @@ use platform::{Clock, Moment};
 
 use crate::ask::panel::Glass;
 use crate::ask::{Bell, Block, Panel, Printed, Reading, Typed, certain};
-use crate::gate::machine::{OfferId, Question, QuestionId};
+use crate::gate::machine::{Question, QuestionId};
+use crate::gate::serve::{Board, GateKey};
 
 use words::Words;
 pub use words::in_words;
@@ -35,21 +36,6 @@ const PAGE: usize = 100;
 const PAGE_BYTES: usize = 16 << 10;
 
 const LOST: &str = "keep gate: the terminal took nothing for a while; some lines were not shown";
-
-/// What a person typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GateKey {
-    /// Yes, by this offer of the question on the screen.
-    Offer(OfferId),
-    /// `n`: no.
-    No,
-    /// `d`: show the difference.
-    Details,
-    /// Ctrl-C.
-    Interrupt,
-    /// Ctrl-Z.
-    Suspend,
-}
 
 /// The question on the screen.
 struct Shown {
@@ -281,6 +267,60 @@ impl Screen {
     pub fn finish(&mut self) {
         self.leave();
         self.panel.finish();
+    }
+}
+
+impl Board for Screen {
+    fn show(&mut self, question: &Question, waiting: usize) {
+        let _another_or_not = Self::show(self, question, waiting);
+    }
+
+    fn settled(&mut self, line: &str) {
+        Self::settled(self, line);
+    }
+
+    fn line(&mut self, line: &str) {
+        Self::line(self, line);
+    }
+
+    fn key(&mut self, bytes: &[u8], at: Moment) -> Option<GateKey> {
+        Self::key(self, bytes, at)
+    }
+
+    fn details(&mut self) {
+        Self::details(self);
+    }
+
+    fn wake_at(&self) -> Option<Moment> {
+        Self::wake_at(self)
+    }
+
+    fn tick(&mut self) {
+        Self::tick(self);
+    }
+
+    fn resize(&mut self) {
+        Self::resize(self);
+    }
+
+    fn suspend(&mut self) {
+        Self::suspend(self);
+    }
+
+    fn resume(&mut self) {
+        Self::resume(self);
+    }
+
+    fn go_on(&mut self) {
+        Self::go_on(self);
+    }
+
+    fn hang_up(&mut self) {
+        Self::hang_up(self);
+    }
+
+    fn finish(&mut self) {
+        Self::finish(self);
     }
 }
 

@@ -11,9 +11,9 @@ use crate::ask::panel::window::Window;
 use crate::digest::Digest;
 use crate::gate::Tool;
 use crate::gate::action::Action;
-use crate::gate::host::{Host, HostName};
+use crate::gate::host::Host;
 use crate::gate::kind::Kind;
-use crate::gate::machine::{Call, Caller, Choice, Offer, Ticket};
+use crate::gate::machine::{Call, Caller, Choice, Offer, OfferId, Ticket};
 use crate::gate::path::FilePath;
 use crate::gate::pattern::{Grant, Pattern};
 use crate::gate::recall::Recall;
@@ -401,8 +401,7 @@ fn the_other_end_of_a_move_is_named() {
 #[test]
 fn a_host_whose_name_is_not_what_it_looks_like_is_told() {
     let mut question = about(1, "x", &["POST, 12 bytes, text/plain"]);
-    let name = HostName::Name("api.xn--80ak6aa92e.com".to_owned());
-    question.action = Action::net(Host { name, port: Some(8443) });
+    question.action = Action::net(Host::parse("api.xn--80ak6aa92e.com:8443", Some(443)).expect("a host"));
     question.call.actions = vec![question.action.clone()];
     question.call.tool = Tool::HttpWrite;
     question.offers.truncate(1);

@@ -12,9 +12,7 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::ask::{Block, Printed, certain, misleads};
 use crate::gate::action::{Action, Target};
-use crate::gate::host::HostName;
 use crate::gate::machine::{Caller, Choice, Offer, OfferId, Question};
-use crate::gate::pattern::{Grant, Pattern};
 use crate::text;
 
 /// Characters of a client's name; the rest tells nobody anything.
@@ -43,7 +41,7 @@ impl Words {
     pub(super) fn of(question: &Question) -> Self {
         let Question { call, action, offers, .. } = question;
         let mut said = vec![first_line(action), asked_by(&call.caller, call.tool.name()).into()];
-        said.extend(remarks(action).map(Printed::from));
+        said.extend(remarks(action).iter().map(|remark| format!("  {}", certain(remark)).into()));
         said.extend(facts(&call.facts).into_iter().map(Printed::from));
         let others = call.actions.iter().filter(|other| *other != action && !is_told(other, &call.facts));
         said.extend(others.map(|other| format!("  and {}", in_words(other)).into()));
@@ -105,17 +103,11 @@ fn asked_by(caller: &Caller, tool: &str) -> String {
 }
 
 /// What a person should know of a host's name before reading it.
-fn remarks(action: &Action) -> impl Iterator<Item = String> {
-    let labels = match action.target() {
-        Target::Host(host) => match &host.name {
-            HostName::Name(name) => name.split('.').filter(|label| label.starts_with("xn--")).collect(),
-            HostName::Address(_) => Vec::new(),
-        },
+fn remarks(action: &Action) -> Vec<String> {
+    match action.target() {
+        Target::Host(host) => host.remarks(),
         Target::Path(_) | Target::User | Target::Note(_) => Vec::new(),
-    };
-    labels
-        .into_iter()
-        .map(|label| format!("  {} stands for other letters than these; names can look alike", word(label)))
+    }
 }
 
 fn facts(facts: &[String]) -> Vec<String> {
@@ -145,7 +137,7 @@ fn is_told(action: &Action, facts: &[String]) -> bool {
 
 fn choice(offer: &Offer) -> String {
     let key = char::from(key_of(offer.choice));
-    let patterns = || offer.grants.iter().map(pattern).collect::<Vec<_>>().join(" and ");
+    let patterns = || offer.grants.iter().map(|grant| word(&grant.target())).collect::<Vec<_>>().join(" and ");
     match offer.choice {
         Choice::Once => format!("  [{key}] once"),
         Choice::Session => format!("  [{key}] this session"),
@@ -163,14 +155,6 @@ const fn key_of(choice: Choice) -> u8 {
         Choice::WidenSession => b'w',
         Choice::WidenAlways => b'W',
     }
-}
-
-fn pattern(grant: &Grant) -> String {
-    word(&match &grant.pattern {
-        Pattern::Exact(target) => target.to_string(),
-        Pattern::Subdomains(domain) => format!("*.{domain}"),
-        Pattern::Children(parent) => format!("{parent}/*"),
-    })
 }
 
 /// The text as it is if it is one plain word; otherwise in quotation marks, so that no other text looks the same.
