@@ -2,10 +2,22 @@
 
 use platform::Moment;
 
-use crate::gate::machine::Question;
-use crate::gate::screen::Screen;
+use crate::gate::machine::{OfferId, Question};
 
-pub use crate::gate::screen::GateKey;
+/// What a key means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateKey {
+    /// This offer of the question on the screen.
+    Offer(OfferId),
+    /// No.
+    No,
+    /// Show the difference.
+    Details,
+    /// End the gate.
+    Interrupt,
+    /// Stop it for a while.
+    Suspend,
+}
 
 /// The person's side.
 pub trait Board {
@@ -35,48 +47,6 @@ pub trait Board {
     fn hang_up(&mut self);
     /// Leaves the terminal as it was found.
     fn finish(&mut self);
-}
-
-impl Board for Screen {
-    fn show(&mut self, question: &Question, waiting: usize) {
-        let _is_another = Screen::show(self, question, waiting);
-    }
-    fn settled(&mut self, line: &str) {
-        Screen::settled(self, line);
-    }
-    fn line(&mut self, line: &str) {
-        Screen::line(self, line);
-    }
-    fn key(&mut self, bytes: &[u8], at: Moment) -> Option<GateKey> {
-        Screen::key(self, bytes, at)
-    }
-    fn details(&mut self) {
-        Screen::details(self);
-    }
-    fn wake_at(&self) -> Option<Moment> {
-        Screen::wake_at(self)
-    }
-    fn tick(&mut self) {
-        Screen::tick(self);
-    }
-    fn resize(&mut self) {
-        Screen::resize(self);
-    }
-    fn suspend(&mut self) {
-        Screen::suspend(self);
-    }
-    fn resume(&mut self) {
-        Screen::resume(self);
-    }
-    fn go_on(&mut self) {
-        Screen::go_on(self);
-    }
-    fn hang_up(&mut self) {
-        Screen::hang_up(self);
-    }
-    fn finish(&mut self) {
-        Screen::finish(self);
-    }
 }
 
 /// Nobody's side: for a gate without a terminal, which never asks.
