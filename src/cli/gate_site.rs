@@ -197,9 +197,9 @@ struct ControlBooks {
 }
 
 impl Books for ControlBooks {
-    fn grants(&mut self) -> Reading {
-        let reading = self.grants.read();
-        Reading { grants: reading.grants, changed: reading.changed, fault: reading.fault }
+    fn grants(&mut self) -> Option<Reading> {
+        let reading = self.grants.read_if_changed()?;
+        Some(Reading { grants: reading.grants, fault: reading.fault })
     }
     fn remember(&mut self, grants: &[Grant]) -> Result<(), String> {
         self.grants.remember(grants).map_err(|error| causes(&error))

@@ -57,8 +57,9 @@ impl Gate {
         }
         if stores {
             // Stored or not, what holds is what the file says now; it may settle what waits.
-            let reading = self.books.grants();
-            self.step(Input::Grants(reading.grants));
+            self.read_grants();
+            // If it says what it said before, the next question still has to be put.
+            self.step(Input::Tick);
         }
     }
 
@@ -105,7 +106,7 @@ impl Gate {
 
     /// Tells the machine what `grants.json` holds, if that is something else than before.
     pub(super) fn read_grants(&mut self) {
-        let reading = self.books.grants();
+        let Some(reading) = self.books.grants() else { return };
         if reading.fault != self.fault {
             if let Some(fault) = &reading.fault {
                 self.board.line(&format!("keep gate: no remembered answer holds: {}", escaped(fault.as_bytes())));
@@ -113,9 +114,7 @@ impl Gate {
             }
             self.fault = reading.fault;
         }
-        if reading.changed {
-            self.step(Input::Grants(reading.grants));
-        }
+        self.step(Input::Grants(reading.grants));
     }
 
     fn settled(&mut self, question: QuestionId, action: &Action, settlement: Settlement) {

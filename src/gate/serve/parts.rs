@@ -61,16 +61,15 @@ pub type OnWake = Box<dyn FnMut(&str) + Send>;
 pub struct Reading {
     /// The grants; none if the file cannot be used.
     pub grants: Vec<Grant>,
-    /// Whether it is other than at the last reading.
-    pub changed: bool,
     /// Why it cannot be used.
     pub fault: Option<String>,
 }
 
 /// The remembered grants and the audit.
 pub trait Books: Send {
-    /// Reads the grants; cheap if nothing changed.
-    fn grants(&mut self) -> Reading;
+    /// Reads the grants, if anything about them is other than at the last reading; else this costs no more for many than
+    /// for one.
+    fn grants(&mut self) -> Option<Reading>;
     /// Stores more of them, durably.
     fn remember(&mut self, grants: &[Grant]) -> Result<(), String>;
     /// Writes an entry of the audit, durably.

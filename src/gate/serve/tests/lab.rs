@@ -190,10 +190,10 @@ pub(super) struct Paper {
 struct ScriptedBooks(Shared<Paper>);
 
 impl Books for ScriptedBooks {
-    fn grants(&mut self) -> Reading {
+    fn grants(&mut self) -> Option<Reading> {
         let mut paper = self.0.look();
-        let changed = std::mem::take(&mut paper.changed);
-        Reading { grants: paper.grants.clone(), changed, fault: paper.fault.clone() }
+        let changed = std::mem::take(&mut paper.changed) || paper.fault.is_some();
+        changed.then(|| Reading { grants: paper.grants.clone(), fault: paper.fault.clone() })
     }
     fn remember(&mut self, grants: &[Grant]) -> Result<(), String> {
         let mut paper = self.0.look();
