@@ -1,4 +1,4 @@
-"""What scripts/bench measures with: a repository to change, a watch on a terminal of its own, figures of processes.
+"""What scripts/bench measures with: a repository to change, a program on a terminal of its own, figures of processes.
 
 Standard library only. One thread does everything: the moment a text is readable is the moment `read` on the terminal
 returned it, taken from the same clock as the moment the writer's close(2) returned.
@@ -154,23 +154,19 @@ class Lab:
         return found
 
 
-class Watch:
-    """`keep watch` as the leader of its own session, on a terminal of 50 rows and 200 columns."""
+class OnTerminal:
+    """A command as the leader of its own session, on a terminal of 50 rows and 200 columns."""
 
-    def __init__(self, lab, options):
+    def __init__(self, lab, *words):
         self.lab, self.seen, self.started = lab, b"", None
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
         self.spawned = time.monotonic()
         self.process = subprocess.Popen(
-            [lab.keep, "watch", "--no-notify", "--decision-timeout", "600", *options], cwd=lab.repo, env=lab.env,
+            [lab.keep, *words], cwd=lab.repo, env=lab.env,
             stdin=self.slave, stderr=self.slave, stdout=subprocess.DEVNULL, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.pid = self.process.pid
-
-    @property
-    def backend(self):
-        return self.started["backend"].decode()
 
     def read(self, timeout):
         """Takes what the terminal shows; false when nothing came in time."""
@@ -190,34 +186,12 @@ class Watch:
             if self.at > deadline or (not self.read(min(deadline - self.at, 0.2)) and self.process.poll() is not None):
                 raise BenchError(f"no {what}; the terminal shows {self.seen[-300:]!r}")
 
-    def asked_about(self, content, timeout=10.0):
-        """Waits until the question about this content can be read; returns that moment."""
-        self.wait_for(re.escape(short(content)) + rb"\)\. Keep it\?", timeout, "question")
-        return self.at
-
-    def settle(self, quiet=0.08):
-        """Waits until nothing more comes for a while, and forgets what came.
-
-        With polling the while lasts a round longer, and what comes next falls at any point of a round."""
-        round_time = 1.0 if self.started and self.backend == "poll" else 0.0
-        deadline = time.monotonic() + 30
-        while self.read(quiet + round_time):
-            if time.monotonic() > deadline:
-                raise BenchError(f"the terminal does not come to rest; it shows {self.seen[-300:]!r}")
-        self.seen = b""
-        time.sleep(random.uniform(0, 0.05 + round_time))
-
-    def put_back(self, name, content):
-        """Undoes a change, so that its question is withdrawn and the next change is a question of its own."""
-        self.lab.write(name, content)
-        self.settle()
-
     def signal_all(self, number):
         for pid in self.processes():
             os.kill(pid, number)
 
     def processes(self):
-        """The watch and all it started, by session."""
+        """It and all it started, by session."""
         found = []
         for entry in os.listdir("/proc"):
             if entry.isdigit():
@@ -245,7 +219,7 @@ class Watch:
         return nanos, ticks, switches
 
     def memory(self):
-        """Resident and anonymous resident KiB of the watch and all it started."""
+        """Resident and anonymous resident KiB of it and all it started."""
         resident = anonymous = 0
         for pid in self.processes():
             with open(f"/proc/{pid}/status") as file:
@@ -255,13 +229,13 @@ class Watch:
         return resident, anonymous
 
     def stop(self):
-        """Ends the watch as a person would, so that nothing is left to recover."""
+        """Ends it as a person would, so that nothing is left to recover."""
         self.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + 60
         while self.process.poll() is None:
             self.read(0.02)
             if time.monotonic() > deadline:
-                raise BenchError("the watch does not end")
+                raise BenchError("it does not end")
         self.kill()
 
     def kill(self):
@@ -272,3 +246,36 @@ class Watch:
             if descriptor is not None:
                 os.close(descriptor)
         self.master = self.slave = None
+
+
+class Watch(OnTerminal):
+    """`keep watch`."""
+
+    def __init__(self, lab, options):
+        super().__init__(lab, "watch", "--no-notify", "--decision-timeout", "600", *options)
+
+    @property
+    def backend(self):
+        return self.started["backend"].decode()
+
+    def asked_about(self, content, timeout=10.0):
+        """Waits until the question about this content can be read; returns that moment."""
+        self.wait_for(re.escape(short(content)) + rb"\)\. Keep it\?", timeout, "question")
+        return self.at
+
+    def settle(self, quiet=0.08):
+        """Waits until nothing more comes for a while, and forgets what came.
+
+        With polling the while lasts a round longer, and what comes next falls at any point of a round."""
+        round_time = 1.0 if self.started and self.backend == "poll" else 0.0
+        deadline = time.monotonic() + 30
+        while self.read(quiet + round_time):
+            if time.monotonic() > deadline:
+                raise BenchError(f"the terminal does not come to rest; it shows {self.seen[-300:]!r}")
+        self.seen = b""
+        time.sleep(random.uniform(0, 0.05 + round_time))
+
+    def put_back(self, name, content):
+        """Undoes a change, so that its question is withdrawn and the next change is a question of its own."""
+        self.lab.write(name, content)
+        self.settle()

@@ -1,0 +1,58 @@
+//! How long the gate decides about a call that a grant covers: `cargo run --release --example grant_cost -- [GRANTS]`.
+//!
+//! Decisions only: no disk, no process, no client. One call after the other, each covered by another grant; printed are the
+//! median and the p99, in microseconds, for one grant and for many.
+
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "it times and prints")]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use keepwatch::digest::Digest;
+use keepwatch::gate::machine::{Call, Caller, Effect, Input, Machine, Settings, Ticket};
+use keepwatch::gate::path::FilePath;
+use keepwatch::gate::{Action, Grant, Policy, Tool};
+use platform::Moment;
+
+const ROUNDS: usize = 10_000;
+
+fn main() {
+    let most = std::env::args().nth(1).map_or(10_000, |count| count.parse().expect("a number"));
+    for count in [1, most] {
+        let mut times = decide(count);
+        times.sort();
+        let micros = |at: usize| times[at].as_secs_f64() * 1e6;
+        println!("{count} {:.3} {:.3}", micros(ROUNDS / 2), micros(ROUNDS * 99 / 100 - 1));
+    }
+}
+
+fn decide(count: usize) -> Vec<Duration> {
+    // Half of them widenings, spread over folders as a long session leaves them.
+    let path = |number: usize| format!("folder{}/deeper{number}/file.txt", number % 100);
+    let action = |number: usize| Action::file(FilePath::parse(&path(number)).expect("a path"));
+    let grant = |number: usize| match number % 2 {
+        0 => Grant::exact(&action(number)).expect("can be remembered"),
+        _ => Grant::widened(&action(number)).expect("has a directory"),
+    };
+    let settings = Settings { ask_timeout: Duration::from_secs(120), guarded: false, has_terminal: true };
+    let mut machine = Machine::new(Policy::default(), settings, Box::new(|| [0; 16]));
+    machine.step(Input::Grants((0..count).map(grant).collect()), Moment::default());
+    let caller = Caller { connection: 1, name: "bench".to_owned(), unattended: false };
+    let mut times = Vec::with_capacity(ROUNDS);
+    for round in 0..ROUNDS {
+        let call = Call {
+            ticket: Ticket(round as u64),
+            caller: caller.clone(),
+            tool: Tool::FileWrite,
+            digest: Digest::from_bytes([0; 32]),
+            actions: vec![action(round * 7919 % count)],
+            facts: Vec::new(),
+            difference: Vec::new(),
+        };
+        let start = Instant::now();
+        let effects = machine.step(Input::Called(black_box(call)), Moment::default());
+        times.push(start.elapsed());
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Run(_))), "round {round} is not covered");
+    }
+    times
+}
