@@ -88,6 +88,11 @@ impl LocalStream {
         let _ = self.0.shutdown(Shutdown::Both);
     }
 
+    /// Lets a read fail with `WouldBlock` that the other side has nothing for within this time.
+    pub fn limit_reads(&self, most: Duration) -> io::Result<()> {
+        self.0.set_read_timeout(Some(most))
+    }
+
     /// Lets a write fail that the other side does not take within this time.
     pub fn limit_writes(&self, most: Duration) -> io::Result<()> {
         self.0.set_write_timeout(Some(most))

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::gate::kind::Kind;
+
 /// Guards a developer's files against coding agents on the same machine.
 #[derive(Debug, Parser)]
 #[command(name = "keep", version, propagate_version = true, after_help = EXIT_CODES)]
@@ -47,6 +49,10 @@ pub enum Command {
     #[command(after_help = "Example: keep mcp --root /home/me/project\n\n\
         It passes calls on to the `keep gate` of that directory; where none runs, what would be asked about is denied.")]
     Mcp(McpArgs),
+    /// List what the gate was told to remember, and take it back.
+    #[command(after_help = "Example: keep grants revoke 'notes/*'\n\n\
+        Exit codes: 0 done, 1 nothing of that name is granted, or the grants cannot be used.")]
+    Grants(GrantsArgs),
     /// Show the journal: what changed, what was decided.
     #[command(after_help = "Example: keep log --verify\n\n\
         Exit codes: 0 read to the end, 1 the chain does not hold, 2 there is a journal and it cannot be used.")]
@@ -179,6 +185,46 @@ pub struct McpArgs {
     /// Nobody watches this agent: the stricter policy holds, and `autonomy` in policy.toml says whether anybody is asked.
     #[arg(long)]
     pub unattended: bool,
+}
+
+/// Options of `keep grants`.
+#[derive(Debug, Args)]
+pub struct GrantsArgs {
+    /// What to do; they are listed if left out.
+    #[command(subcommand)]
+    pub command: Option<GrantsCommand>,
+
+    /// The directory the gate was started for; if left out, the nearest at or above the current one.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub root: Option<PathBuf>,
+
+    /// One JSON object.
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What can be done with grants.
+#[derive(Debug, Subcommand)]
+pub enum GrantsCommand {
+    /// List what is granted for good and, if a gate runs, for its session.
+    #[command(after_help = "Example: keep grants list --json")]
+    List,
+    /// Take back what was granted for good; the gate asks again.
+    #[command(after_help = "Example: keep grants revoke 'notes/*'")]
+    Revoke {
+        /// What was granted, as `list` shows it.
+        pattern: String,
+        /// Only of this kind: net, file, notify, remind or memory.
+        #[arg(long, value_parser = kind)]
+        kind: Option<Kind>,
+    },
+    /// Take back all that was granted for the session of the gate that runs.
+    #[command(after_help = "Example: keep grants forget-session")]
+    ForgetSession,
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    Kind::parse(name).ok_or_else(|| "the kinds are net, file, notify, remind and memory".to_owned())
 }
 
 /// Options of `keep log`.

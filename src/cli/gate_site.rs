@@ -35,8 +35,8 @@ use crate::text::escaped;
 use super::exit::{Refusal, RefusalCode, causes};
 use super::ground::Ground;
 
-/// The name of the socket in the control folder.
-pub const SOCKET: &str = "socket";
+pub use crate::gate::control::SOCKET;
+
 /// The name of the policy in the control folder.
 const POLICY: &str = "policy.toml";
 /// A policy is a few lines.

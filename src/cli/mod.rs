@@ -9,6 +9,7 @@ pub mod exit;
 mod gate;
 mod gate_connector;
 mod gate_site;
+mod grants;
 mod ground;
 mod log;
 mod log_line;
@@ -55,6 +56,7 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
         Command::Watch(args) => watch::run(args, cli.color, &environment),
         Command::Gate(args) => gate::run(args, cli.color, &environment),
         Command::Mcp(args) => mcp::run(args, environment),
+        Command::Grants(args) => grants::run(args, &environment),
         Command::Log(args) => log::run(args, cli.color, &environment),
         Command::Quarantine(args) => quarantine::run(args, cli.color, &environment),
         Command::Recover(args) => recover::run(args, &environment),

@@ -17,6 +17,9 @@ use crate::text::escaped;
 /// The folder of all control folders, in the state folder.
 const FOLDER: &str = "gate";
 
+/// The name of the gate's socket in the control folder.
+pub const SOCKET: &str = "socket";
+
 /// Why there is no control folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

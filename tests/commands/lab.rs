@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use keepwatch::baseline::{ChangeKind, Content, Snapshot};
 use keepwatch::digest::Digest;
+use keepwatch::gate::control::Control;
 use keepwatch::journal::{Event, FileJournal, Journal, Options, Record, RestoreOutcome};
 use keepwatch::rules::{Mode, Rule};
 use keepwatch::state::StateFolder;
@@ -72,6 +73,13 @@ impl Lab {
     pub fn state(&self) -> StateFolder {
         let root = Root::open(&self.at("").components().collect::<PathBuf>()).expect("opens");
         StateFolder::open(&self.top(), self.owner(), root.path(), root.id()).expect("opens")
+    }
+
+    /// The control folder of a directory, made if it is missing.
+    pub fn control(&self, path: &str) -> Control {
+        let path: PathBuf = self.at(path).components().collect();
+        let root = Root::open(&path).expect("opens");
+        Control::open(&self.top(), &root, self.owner()).expect("opens")
     }
 
     pub fn journal_file(&self) -> PathBuf {

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod doctor;
+mod grants;
 mod lab;
 mod log;
 mod pages;

@@ -1,9 +1,7 @@
 //! Storing grants: killed at every step, and on a full disk.
 
-use std::fs;
-
-use platform::Root;
 use platform::fault::Plan;
+use platform::{Dir, Root};
 
 use super::{GrantFile, GrantsError};
 use crate::gate::control::Control;
@@ -24,7 +22,7 @@ fn grant(target: &str) -> Grant {
 /// A control folder in which `old.txt` is granted.
 fn lab() -> Lab {
     let folder = tempfile::tempdir().expect("makes a folder");
-    fs::create_dir(folder.path().join("root")).expect("makes");
+    Dir::open_ambient(folder.path()).and_then(|dir| dir.make_dir(b"root", 0o700)).expect("makes");
     let root = Root::open(&folder.path().join("root")).expect("opens");
     let owner = root.dir().own_stat().expect("stats").uid;
     let control = Control::open(&folder.path().join("state"), &root, owner).expect("opens");
@@ -45,9 +43,9 @@ impl Lab {
     }
 
     fn names(&self) -> Vec<String> {
-        let list = fs::read_dir(self.control.path()).expect("lists");
+        let list = self.control.dir().reopen().and_then(|dir| dir.list()).expect("lists");
         let mut names: Vec<String> =
-            list.map(|entry| entry.expect("is one").file_name().into_string().expect("is text")).collect();
+            list.into_iter().map(|entry| String::from_utf8(entry.name).expect("is text")).collect();
         names.sort();
         names
     }

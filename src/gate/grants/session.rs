@@ -16,6 +16,9 @@ pub enum SessionError {
     /// It could not be asked.
     #[error("cannot ask the gate")]
     Ask(#[source] io::Error),
+    /// It said nothing for as long as the connection waits.
+    #[error("the gate does not answer")]
+    Silent,
     /// It said nothing that can be understood.
     #[error("cannot understand the gate")]
     Answer(#[source] FrameError),
@@ -38,7 +41,7 @@ pub fn ask(
     frame::write(to_gate, &hello).map_err(SessionError::Ask)?;
     let mut is_welcome = false;
     loop {
-        match frame::read(from_gate).map_err(SessionError::Answer)? {
+        match frame::read(from_gate).map_err(answer)? {
             FromGate::Welcome { version: VERSION, .. } if !is_welcome => {
                 is_welcome = true;
                 frame::write(to_gate, request).and_then(|()| to_gate.flush()).map_err(SessionError::Ask)?;
@@ -49,6 +52,14 @@ pub fn ask(
             // Nothing was called, and what others are told is none of our business.
             FromGate::SessionGrants { .. } | FromGate::Done { .. } | FromGate::Wake { .. } => {}
         }
+    }
+}
+
+fn answer(error: FrameError) -> SessionError {
+    match error {
+        // A read that is limited ends so: socket(7), `SO_RCVTIMEO`.
+        FrameError::Read(error) if error.kind() == io::ErrorKind::WouldBlock => SessionError::Silent,
+        error => SessionError::Answer(error),
     }
 }
 
