@@ -352,19 +352,6 @@ mod tests {
         assert!(lab.dir.stat(b"socket").expect("stats").is_none(), "the file is gone");
     }
 
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_path_longer_than_an_address_is_no_obstacle_and_neither_is_a_rename() {
-        let lab = lab();
-        let long = lab.folder.path().join("x".repeat(200));
-        std::fs::create_dir(&long).expect("makes it");
-        let dir = Dir::open_ambient(&long).expect("opens it");
-        let (_listening, accepted) = started(LocalListener::replace(&dir, &long, "socket").expect("listens"));
-        talk(connect(&dir, &long, "socket").expect("connects").expect("somebody listens"), &accepted);
-        std::fs::rename(&long, lab.folder.path().join("other")).expect("renames");
-        talk(connect(&dir, &long, "socket").expect("connects").expect("somebody listens"), &accepted);
-    }
-
     #[test]
     fn a_file_that_a_dead_listener_left_is_replaced_and_anything_else_is_not() {
         let lab = lab();
