@@ -56,7 +56,7 @@ fn description(tool: Tool) -> &'static str {
         Tool::Remind => "Show the person a message later; it survives a restart. At most 100 wait at a time.",
         Tool::RemindList => "List the reminders that wait, the next one first.",
         Tool::RemindCancel => "Take a reminder back.",
-        Tool::MemoryRead => "Read one of the notes that you wrote, or the index of all: `index.md`.",
+        Tool::MemoryRead => "Read one of the notes that you wrote, or the index of all: `MEMORY.md`.",
         Tool::MemoryWrite => {
             "Write a note for later, in Markdown, at most 64 KiB; it replaces the whole note of that path. Its summary stands \
              in the index. The person may be asked."
