@@ -21,11 +21,11 @@ pub(crate) fn peer_uid(socket: impl AsFd) -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use std::io::{Read as _, Write as _};
+    use std::io::{Read, Write};
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
+    use crate::dir::Dir;
     use crate::local_socket::{LocalListener, connect};
 
     #[test]
@@ -37,16 +37,16 @@ mod tests {
         let (sender, accepted) = channel();
         let listener = LocalListener::replace(&dir, &long, "socket").expect("listens");
         let _listening = listener.start(Box::new(move |stream| sender.send(stream).is_ok())).expect("starts");
-        let talk = || {
+        for renamed in [false, true] {
+            if renamed {
+                std::fs::rename(&long, folder.path().join("other")).expect("renames");
+            }
             let mut client = connect(&dir, &long, "socket").expect("connects").expect("somebody listens");
             let mut server = accepted.recv_timeout(Duration::from_secs(5)).expect("accepted within 5 s");
             client.write_all(b"hello").expect("writes");
             let mut heard = [0; 5];
             server.read_exact(&mut heard).expect("reads");
             assert_eq!(&heard, b"hello");
-        };
-        talk();
-        std::fs::rename(&long, folder.path().join("other")).expect("renames");
-        talk();
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Messages on a stream: four bytes of length, little end first, and so many bytes of JSON.
 //!
 //! Promise: a message that is longer than allowed is an error before a byte of it is kept, and what does not parse is an
-//! error that names the place; neither takes more memory than the message itself.
+//! error that names the place; neither takes more memory than the message itself. What parses takes a few times the memory
+//! of its text, since its values are counted first.
 
 use std::io::{self, Read, Write};
 
@@ -10,6 +11,26 @@ use serde::de::DeserializeOwned;
 
 /// The longest message: a `file_write` of its most bytes, every one of them escaped as JSON escapes a control character.
 pub const MAX_FRAME: usize = 6 * (16 << 20) + (1 << 20);
+
+/// The most values in one message: twice what the longest listing of a directory holds. A value is written in two bytes,
+/// and takes more than a hundred once it is parsed.
+pub const MAX_VALUES: usize = 1 << 18;
+
+/// Whether a text, if it is JSON, holds more than [`MAX_VALUES`]. Every value but the first follows a comma or is the first
+/// of an array or an object.
+pub fn holds_too_much(json: &[u8]) -> bool {
+    let (mut values, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => values += 1,
+            _ => {}
+        }
+    }
+    values > MAX_VALUES
+}
 
 /// Why a message was not read.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +45,9 @@ pub enum FrameError {
         /// What it says.
         bytes: u32,
     },
+    /// It holds more than any message does.
+    #[error("a message of more values than any may have")]
+    TooMuch,
     /// The stream failed, or ended within a message.
     #[error("cannot read a message")]
     Read(#[source] io::Error),
@@ -55,6 +79,9 @@ pub fn read<T: DeserializeOwned>(stream: &mut impl Read) -> Result<T, FrameError
     if message.len() < bytes as usize {
         return Err(FrameError::Read(io::ErrorKind::UnexpectedEof.into()));
     }
+    if holds_too_much(&message) {
+        return Err(FrameError::TooMuch);
+    }
     serde_json::from_slice(&message).map_err(FrameError::Malformed)
 }
 
@@ -85,6 +112,19 @@ mod tests {
         assert!(matches!(read::<u8>(&mut &b"\x01\0"[..]), Err(FrameError::Read(_))));
         assert!(matches!(read::<u8>(&mut &b""[..]), Err(FrameError::Closed)));
         assert!(matches!(read::<u8>(&mut &b"\x01\0\0\0x"[..]), Err(FrameError::Malformed(_))));
+    }
+
+    #[test]
+    fn many_small_values_are_refused_before_they_are_parsed_and_long_text_is_not() {
+        let framed = |text: &str| [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+        let read = |text: &str| read::<serde_json::Value>(&mut &framed(text)[..]);
+        for item in ["0,", "[],", "{},", r#""\\","#, r#"{"a":0},"#] {
+            let many = |count: usize| format!("[{}0]", item.repeat(count));
+            assert!(matches!(read(&many(MAX_VALUES)), Err(FrameError::TooMuch)), "{item}");
+            assert!(read(&many(MAX_VALUES / 3)).is_ok(), "{item}");
+        }
+        let text = format!(r#"["{}"]"#, r#"\",[{"#.repeat(MAX_VALUES));
+        assert!(read(&text).is_ok(), "what stands in a string is one value");
     }
 
     proptest! {

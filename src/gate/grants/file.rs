@@ -181,19 +181,20 @@ impl GrantFile {
         let nothing = |stat, fault| Seen { stat, at, bytes: None, grants: BTreeSet::new(), fault };
         let unusable =
             |stat, why: &Unusable| nothing(stat, Some(format!("{}; no grants hold until it is mended", line(why))));
-        let found = match load(&self.dir, self.owner) {
+        let Loaded { stat, bytes } = load(&self.dir, self.owner);
+        let found = match bytes {
             Ok(None) => nothing(None, None),
-            Err((stat, why)) => unusable(stat, &why),
-            Ok(Some((stat, bytes))) => {
+            Err(why) => unusable(stat, &why),
+            Ok(Some(bytes)) => {
                 let digest = Digest::of(&bytes);
                 if let Some(seen) = self.seen.as_mut().filter(|seen| seen.bytes == Some(digest)) {
                     // Touched, written over with the same, or changed too short a time ago to be sure without reading.
-                    (seen.stat, seen.at) = (Some(stat), at);
+                    (seen.stat, seen.at) = (stat, at);
                     return false;
                 }
                 match shape::parse(&bytes) {
-                    Ok(grants) => Seen { stat: Some(stat), at, bytes: Some(digest), grants, fault: None },
-                    Err(error) => unusable(Some(stat), &Unusable::Shape(error)),
+                    Ok(grants) => Seen { stat, at, bytes: Some(digest), grants, fault: None },
+                    Err(error) => unusable(stat, &Unusable::Shape(error)),
                 }
             }
         };
@@ -213,9 +214,9 @@ impl GrantFile {
     /// Changes what is granted: reads the file as it is now, and replaces it if that makes a difference.
     fn update(&mut self, change: impl FnOnce(&mut BTreeSet<Grant>)) -> Result<(), GrantsError> {
         let _turn = Turn::named(&self.dir, TURN, WAIT)?;
-        let found = load(&self.dir, self.owner).map_err(|(_, unusable)| GrantsError::Unusable(unusable))?;
+        let found = load(&self.dir, self.owner).bytes.map_err(GrantsError::Unusable)?;
         let before = match &found {
-            Some((_, bytes)) => shape::parse(bytes).map_err(|error| GrantsError::Unusable(Unusable::Shape(error)))?,
+            Some(bytes) => shape::parse(bytes).map_err(|error| GrantsError::Unusable(Unusable::Shape(error)))?,
             None => BTreeSet::new(),
         };
         let mut after = before.clone();
@@ -263,27 +264,36 @@ fn is_settled(stat: &Stat, looked: SystemTime) -> bool {
     SystemTime::UNIX_EPOCH.checked_add(changed + SETTLED).is_some_and(|settled| settled <= looked)
 }
 
-/// What the file is and holds; `None` if there is none. An error comes with the stamps of what it is about.
-#[expect(clippy::type_complexity, reason = "an error is about a file that has stamps, or about none")]
-fn load(dir: &Dir, owner: u32) -> Result<Option<(Stat, Vec<u8>)>, (Option<Stat>, Unusable)> {
-    let there = dir.stat(NAME).map_err(|error| (None, error.into()))?;
-    let Some(there) = there else { return Ok(None) };
+/// What a look found: the stamps of what it was at, and its bytes; both `None` if there is no file.
+struct Loaded {
+    stat: Option<Stat>,
+    bytes: Result<Option<Vec<u8>>, Unusable>,
+}
+
+fn load(dir: &Dir, owner: u32) -> Loaded {
+    let mut stat = None;
+    let bytes = load_noting(dir, owner, &mut stat);
+    Loaded { stat, bytes }
+}
+
+fn load_noting(dir: &Dir, owner: u32, stat: &mut Option<Stat>) -> Result<Option<Vec<u8>>, Unusable> {
+    *stat = dir.stat(NAME)?;
+    let Some(there) = stat else { return Ok(None) };
     // Before it is opened: opening a pipe or a device can do things.
-    trust(&there, owner).map_err(|unusable| (Some(there), unusable))?;
+    trust(there, owner)?;
     let file = match dir.open_read(NAME) {
         Ok(file) => file,
-        Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err((Some(there), error.into())),
+        Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {
+            *stat = None;
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
     };
-    let stat = dir::stat_of(file.as_fd()).map_err(|error| (None, error.into()))?;
-    let failed = |unusable| (Some(stat), unusable);
-    trust(&stat, owner).map_err(failed)?;
+    *there = dir::stat_of(file.as_fd())?;
+    trust(there, owner)?;
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed(Unusable::Read(error)))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(failed(Unusable::TooLarge));
-    }
-    Ok(Some((stat, bytes)))
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(Unusable::Read)?;
+    if bytes.len() as u64 > MAX_BYTES { Err(Unusable::TooLarge) } else { Ok(Some(bytes)) }
 }
 
 fn trust(stat: &Stat, owner: u32) -> Result<(), Unusable> {

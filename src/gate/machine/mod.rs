@@ -4,7 +4,8 @@
 //! reach, or grants cover the rest, or a person took an offer of a question about this very call, from this caller, with
 //! these arguments, while the call waited or had just given up waiting. A policy's denial is looked at before any grant,
 //! and under a ceiling of never no grant is looked at. What is remembered is what the taken offer names, for no longer
-//! than the ceiling. A question that was put to the person stays the one on the screen until it is settled.
+//! than the ceiling. A question that was put to the person stays the one on the screen until it is settled; the next one is
+//! that of a caller who was asked about least recently, so that nobody's thousand calls keep another's from being seen.
 //! Limit: it reads no clock, stores nothing and draws nothing; it believes what it is told of callers and of the file of
 //! grants. How many calls may wait at a time is for whoever takes them in.
 
@@ -18,7 +19,7 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use platform::Moment;
@@ -41,6 +42,10 @@ pub use types::{Call, Caller, Choice, Effect, Input, Offer, OfferId, Question, Q
 
 /// For so long after a caller gave up waiting, the same call joins its question or takes the answer.
 pub const REJOIN: Duration = Duration::from_secs(600);
+
+/// Questions of one caller that nobody waits for, since the caller gave up. One more is withdrawn with its call: whoever
+/// calls and gives up over and over leaves no more than this behind.
+pub const MOST_LEFT: usize = 32;
 
 /// How a gate asks.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +85,11 @@ pub struct Machine {
     held: Held,
     /// The first one is on the screen, once it was put there.
     queue: VecDeque<Open>,
+    /// The first one of the queue, once it was its turn.
+    first: Option<QuestionId>,
+    /// The callers' connections, and when the last question of each came first.
+    turns: BTreeMap<u64, u64>,
+    turn: u64,
     kept: Vec<Kept>,
     questions: u64,
 }
@@ -95,6 +105,9 @@ impl Machine {
             approver,
             held: Held::default(),
             queue: VecDeque::new(),
+            first: None,
+            turns: BTreeMap::new(),
+            turn: 0,
             kept: Vec::new(),
             questions: 0,
         }
@@ -134,6 +147,7 @@ impl Machine {
             }
             Input::Tick => {}
         }
+        self.take_turns();
         // What is being stored may settle the next question: it is put to the person when that is known.
         if !effects.iter().any(|effect| matches!(effect, Effect::Remember(_))) {
             self.put_first(&mut effects);
@@ -197,7 +211,7 @@ impl Machine {
 
     /// An answer to the question on the screen; `None` is a no, and so is an offer that was not minted for it.
     fn answered(&mut self, question: QuestionId, taken: Option<OfferId>, effects: &mut Vec<Effect>) {
-        if self.queue.front().is_none_or(|open| open.question().id != question) {
+        if self.first != Some(question) || self.queue.front().is_none_or(|open| open.question().id != question) {
             // Settled meanwhile, or not on the screen: the key was meant for something else.
             return;
         }
@@ -239,7 +253,9 @@ impl Machine {
 
     fn cancelled(&mut self, ticket: Ticket, timed_out: bool, now: Moment, effects: &mut Vec<Effect>) {
         let Some(at) = self.queue.iter().position(|open| open.has(ticket)) else { return };
-        let gave_up = timed_out.then_some(now);
+        let caller = self.queue[at].connection();
+        let left = self.queue.iter().filter(|open| open.is_left() && open.connection() == caller).count();
+        let gave_up = (timed_out && left < MOST_LEFT).then_some(now);
         if self.queue[at].withdraw(ticket, gave_up, effects) {
             return;
         }
@@ -250,7 +266,8 @@ impl Machine {
 
     fn disconnected(&mut self, connection: u64, effects: &mut Vec<Effect>) {
         self.kept.retain(|kept| kept.connection() != connection);
-        self.drop_where(|open| open.question().call.caller.connection == connection, Denial::Cancelled, effects);
+        self.turns.remove(&connection);
+        self.drop_where(|open| open.connection() == connection, Denial::Cancelled, effects);
     }
 
     fn expire(&mut self, now: Moment, effects: &mut Vec<Effect>) {
@@ -295,6 +312,23 @@ impl Machine {
             }
             self.queue.push_back(open);
         }
+    }
+
+    /// Lets the question come first whose turn it is, if the one that was first is over: of the callers, the one whose
+    /// last turn is longest ago; of its questions, the oldest.
+    fn take_turns(&mut self) {
+        if self.first.is_some() && self.queue.front().map(|open| open.question().id) == self.first {
+            return;
+        }
+        let turn = |at: usize| self.turns.get(&self.queue[at].connection()).copied();
+        let next = (0..self.queue.len()).min_by_key(|at| (turn(*at), *at));
+        self.first = next.and_then(|next| self.queue.remove(next)).map(|open| {
+            self.turn += 1;
+            self.turns.insert(open.connection(), self.turn);
+            let id = open.question().id;
+            self.queue.push_front(open);
+            id
+        });
     }
 
     /// Puts the first question to the person, if it is not on the screen yet.

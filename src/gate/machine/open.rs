@@ -42,6 +42,16 @@ impl Open {
         &self.question
     }
 
+    /// Whose call it is about.
+    pub(super) const fn connection(&self) -> u64 {
+        self.question.call.caller.connection
+    }
+
+    /// Whether nobody waits for it any more, and somebody may come again.
+    pub(super) const fn is_left(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
     /// Whether it is, or was, on the screen.
     pub(super) const fn is_shown(&self) -> bool {
         self.shown

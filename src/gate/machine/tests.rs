@@ -321,8 +321,8 @@ fn the_same_call_shares_a_question_and_another_content_does_not() {
     let (fourth, _) = bench.call_of(other, "same", &["a"]);
     assert_eq!(bench.machine.waiting(), 2);
     assert_eq!(runs(&bench.answer(Choice::Once)), [first, second]);
-    assert_eq!(denials(&bench.decline()), [(third, Denial::Declined)]);
     assert_eq!(denials(&bench.decline()), [(fourth, Denial::Declined)]);
+    assert_eq!(denials(&bench.decline()), [(third, Denial::Declined)]);
 }
 
 #[test]
@@ -548,4 +548,42 @@ fn a_thousand_calls_wait_in_order_and_one_grant_settles_them() {
     assert_eq!(runs(&bench.answer(Choice::WidenSession)), tickets);
     let same: Vec<_> = (0..1000).map(|_| bench.call("x", &["m"]).0).collect();
     assert_eq!((bench.machine.waiting(), runs(&bench.answer(Choice::Once))), (0, same));
+}
+
+#[test]
+fn a_caller_with_a_thousand_calls_keeps_no_other_from_being_seen() {
+    let mut bench = Bench::new();
+    (0..1000).for_each(|number| drop(bench.call("x", &[format!("a{number}").as_str()])));
+    let other = || Caller { connection: 9, ..chat() };
+    bench.call_of(other(), "x", &["b0"]);
+    bench.call_of(other(), "x", &["b1"]);
+    let seen: Vec<_> = (0..6)
+        .map(|_| {
+            let asked = bench.asked().expect("a question");
+            bench.decline();
+            asked
+        })
+        .collect();
+    assert_eq!(seen, ["file a0", "file b0", "file a1", "file b1", "file a2", "file a3"]);
+}
+
+#[test]
+fn whoever_gives_up_over_and_over_leaves_few_questions_behind() {
+    let mut bench = Bench::new();
+    let give_up = |bench: &mut Bench, caller: Caller, number: usize| {
+        let (ticket, _) = bench.call_of(caller, "x", &[format!("a{number}").as_str()]);
+        bench.step(Input::Cancelled { ticket, timed_out: true })
+    };
+    (0..MOST_LEFT).for_each(|number| drop(give_up(&mut bench, chat(), number)));
+    assert_eq!(bench.machine.waiting() + 1, MOST_LEFT);
+    let one_more = give_up(&mut bench, chat(), MOST_LEFT);
+    assert_eq!(settled(&one_more), [Settlement::Denied(Denial::Cancelled)]);
+    give_up(&mut bench, Caller { connection: 9, ..chat() }, 0);
+    assert_eq!(bench.machine.waiting(), MOST_LEFT, "another caller has its own");
+    let (again, _) = bench.call("x", &["a1"]);
+    bench.decline();
+    bench.decline();
+    assert_eq!(runs(&bench.answer(Choice::Once)), [again], "one that was left is found again");
+    give_up(&mut bench, chat(), MOST_LEFT);
+    assert_eq!(bench.machine.waiting() + 1, MOST_LEFT - 1, "there is room again");
 }

@@ -15,6 +15,8 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
+use crate::gate::frame;
+
 use super::notices;
 
 /// What comes of a message.
@@ -36,6 +38,9 @@ pub fn take(line: &[u8]) -> Vec<Taken> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Vec::new();
+    }
+    if frame::holds_too_much(line) {
+        return vec![refused(None, ErrorCode::INVALID_REQUEST, "the message holds more values than any call takes")];
     }
     match serde_json::from_slice(line) {
         // The parser stops at 128 levels, so that a deep line cannot overrun the stack.
@@ -275,6 +280,19 @@ mod tests {
         let ClientRequest::CallToolRequest(call) = &request.request else { panic!("a call") };
         assert_eq!(call.params.name, "file_write");
         assert_eq!(json!(call.params.arguments), json!({"path": "a", "content": "\0\n"}));
+    }
+
+    #[test]
+    fn a_line_of_very_many_values_is_refused_and_one_of_long_text_is_not() {
+        let call = |argument: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":{{"a":{argument}}}}}}}"#
+            )
+        };
+        let many = call(&format!("[{}0]", "0,".repeat(frame::MAX_VALUES)));
+        assert_eq!(taken(&many)[0]["error"]["code"], json!(-32600));
+        let long = call(&format!("\"{}\"", "0,".repeat(frame::MAX_VALUES)));
+        assert!(taken(&long)[0].get("message").is_some());
     }
 
     #[test]
