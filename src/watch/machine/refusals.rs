@@ -4,9 +4,9 @@ use platform::{Moment, Place};
 
 use super::{Effect, Machine, Outcome, Pending, Refused, Seen};
 
-/// Failed restores tried again at one [`Input::Retry`]: each costs a durable journal entry.
+/// Failed restores tried again at one [`Input::Retry`](super::Input::Retry): each costs a durable journal entry.
 pub const RETRIES: usize = 64;
-/// A restore that has failed this often is tried only at every so manieth [`Input::Retry`] from then on.
+/// A restore that has failed this often is tried only at every so manieth [`Input::Retry`](super::Input::Retry) from then on.
 pub const RETRY_SLOWLY: u32 = 8;
 
 /// What is remembered of a path for the whole session.
