@@ -28,6 +28,8 @@ const MOST_CALLS: usize = 1024;
 /// Open calls of all clients.
 const MOST_IN_ALL: usize = 4096;
 /// Bytes that all open calls may hold: sixteen of the longest writes.
+/// Bytes that all questions may hold: a call of a few bytes can have a difference of a quarter megabyte.
+const MOST_ASKED: usize = 64 << 20;
 const MOST_HELD: usize = 256 << 20;
 
 impl Gate {
@@ -192,7 +194,8 @@ impl Gate {
             Err(why) => return self.send(id, FromGate::Done { id: number, outcome: Outcome::Failed(why) }),
         };
         let ticket = self.ticket();
-        let call = OpenCall { connection: id, number, tool, bytes, digest, stage: Stage::Looking, rounds: 0 };
+        let call =
+            OpenCall { connection: id, number, tool, bytes, asking: 0, digest, stage: Stage::Looking, rounds: 0 };
         self.held += bytes;
         self.calls.insert(ticket, call);
         if let Some(connection) = self.connections.get_mut(&id) {
@@ -305,13 +308,15 @@ impl Gate {
     }
 
     /// What a change would do is known.
-    fn prepared(&mut self, ticket: Ticket, change: Change, found: Found) {
+    fn prepared(&mut self, ticket: Ticket, change: Change, mut found: Found) {
         let Some(call) = self.calls.get_mut(&ticket) else { return };
         match std::mem::replace(&mut call.stage, Stage::Preparing) {
             Stage::Preparing => self.propose(ticket, change, found),
             Stage::Refreshing { before, runs } => {
                 if runs {
                     // A grant covers what the machine knew; only that is done, and only if it is still the same.
+                    // The machine has the texts.
+                    found.take_texts();
                     call.stage = Stage::Acting;
                     self.act(ticket, change, before.state);
                 } else if before.asks_the_same(&found) {
@@ -324,8 +329,18 @@ impl Gate {
         }
     }
 
-    fn propose(&mut self, ticket: Ticket, change: Change, found: Found) {
-        let Found { digest, actions, facts, difference, .. } = found.clone();
+    fn propose(&mut self, ticket: Ticket, change: Change, mut found: Found) {
+        let (facts, difference, bytes) = found.take_texts();
+        let others = self.calls.iter().filter(|(other, _)| **other != ticket);
+        if others.map(|(_, call)| call.asking).sum::<usize>() + bytes > MOST_ASKED {
+            let why =
+                "the questions that wait hold too much already; try again when some of them are answered".to_owned();
+            return self.close(ticket, Outcome::Failed(why));
+        }
+        if let Some(call) = self.calls.get_mut(&ticket) {
+            call.asking = bytes;
+        }
+        let (digest, actions) = (found.digest, found.actions.clone());
         self.set_stage(ticket, Stage::Deciding(Box::new(Decided::Change(change, found))));
         self.decide(ticket, actions, facts, difference, digest);
     }

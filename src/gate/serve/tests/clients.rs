@@ -56,6 +56,22 @@ fn too_many_open_calls_are_refused_and_the_others_are_not() {
 }
 
 #[test]
+fn short_calls_with_long_differences_are_refused_before_they_fill_the_memory() {
+    let lab = lab();
+    let mut client = lab.client();
+    let calls: Vec<_> = (0..64).map(|number| client.write(&format!("wide/{number}"), "x")).collect();
+    assert!(client.fails(calls[63]).contains("questions that wait"));
+    lab.question_about("file wide/0");
+    lab.press(b"n");
+    lab.settled();
+    client.denied(calls[0]);
+    let again = client.write("wide/63", "x");
+    lab.question_about("file wide/1");
+    lab.press(b"w");
+    client.works(again);
+}
+
+#[test]
 fn a_client_that_goes_takes_its_question_with_it() {
     let lab = lab();
     let (mut leaving, mut staying) = (lab.client(), lab.client());
