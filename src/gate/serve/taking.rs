@@ -17,7 +17,6 @@ use crate::text::escaped;
 use super::board::GateKey;
 use super::call::{Decided, Found, MOST_ROUNDS, OpenCall, Stage, Way, way};
 use super::connection::{PARTING, Standing};
-use super::errands::Errand;
 use super::hub::{End, Gate};
 use super::lane::LaneName;
 use super::message::Message;
@@ -28,9 +27,9 @@ const MOST_CALLS: usize = 1024;
 /// Open calls of all clients.
 const MOST_IN_ALL: usize = 4096;
 /// Bytes that all open calls may hold: sixteen of the longest writes.
+const MOST_HELD: usize = 256 << 20;
 /// Bytes that all questions may hold: a call of a few bytes can have a difference of a quarter megabyte.
 const MOST_ASKED: usize = 64 << 20;
-const MOST_HELD: usize = 256 << 20;
 
 impl Gate {
     pub(super) fn take(&mut self, message: Message) {
@@ -51,6 +50,7 @@ impl Gate {
             }
             Message::Files { lane, ticket, job, result } => self.answered(lane, ticket, *job, result),
             Message::Chore { ticket, result } => {
+                self.errands.done();
                 let outcome = result.map_or_else(Outcome::Failed, Outcome::Ok);
                 self.close(ticket, outcome);
             }
@@ -250,10 +250,7 @@ impl Gate {
     fn chore(&mut self, ticket: Ticket, request: Request) {
         let Some(call) = self.calls.get_mut(&ticket) else { return };
         call.stage = Stage::Errand;
-        let errand = Errand::Run { ticket, request: Box::new(request), connection: call.connection };
-        if self.errands.send(errand).is_err() {
-            self.end_with(End::Broke("the thread for notes and reminders has ended".to_owned()));
-        }
+        self.errands.add(call.connection, ticket, request);
     }
 
     /// The machine says that a call is to be carried out.
@@ -315,11 +312,11 @@ impl Gate {
             Stage::Refreshing { before, runs } => {
                 if runs {
                     // A grant covers what the machine knew; only that is done, and only if it is still the same.
-                    // The machine has the texts.
-                    found.take_texts();
                     call.stage = Stage::Acting;
                     self.act(ticket, change, before.state);
                 } else if before.asks_the_same(&found) {
+                    // The machine has the texts.
+                    found.take_texts();
                     call.stage = Stage::Deciding(Box::new(Decided::Change(change, found)));
                 } else {
                     self.changed_while_waiting(ticket, change, &before, found);
@@ -428,8 +425,7 @@ impl Gate {
 
     fn is_gone(&mut self, id: u64) {
         self.step(Input::Disconnected { connection: id });
-        // A thread that has ended is noticed by the next chore.
-        let _ = self.errands.send(Errand::Gone(id));
+        self.errands.gone(id);
         if self.only == Some(id) {
             self.end_with(End::Left);
         }
@@ -472,6 +468,9 @@ impl Gate {
         if may_wait && !self.short.is_busy_with(ticket) && !self.search.is_busy_with(ticket) {
             self.short.withdraw(ticket);
             self.search.withdraw(ticket);
+        }
+        if matches!(call.stage, Stage::Errand) && !self.errands.is_busy_with(ticket) {
+            self.errands.withdraw(ticket);
         }
         if let Some(connection) = self.connections.get_mut(&call.connection) {
             connection.calls.remove(&call.number);
