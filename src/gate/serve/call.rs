@@ -23,6 +23,8 @@ pub(super) struct OpenCall {
     pub(super) tool: Tool,
     /// About how many bytes it holds.
     pub(super) bytes: usize,
+    /// How many bytes its question holds.
+    pub(super) asking: usize,
     /// Over the tool and its arguments.
     pub(super) digest: Digest,
     /// Where it stands.
@@ -93,6 +95,15 @@ impl Found {
         let digest = super::canonical::with_state(call, &prepared.state);
         let Prepared { facts, difference, state, .. } = prepared;
         Ok(Self { digest, actions, state, facts, difference, looked, turn })
+    }
+
+    /// Takes out what only the question needs; returns it, and how many bytes that is.
+    pub(super) fn take_texts(&mut self) -> (Vec<String>, Vec<String>, usize) {
+        // The facts stay, too: they are what another look is compared with.
+        let (facts, difference) = (self.facts.clone(), std::mem::take(&mut self.difference));
+        let size = |texts: &[String]| texts.iter().map(|text| size_of::<String>() + text.len()).sum::<usize>();
+        let bytes = 2 * size(&facts) + size(&difference);
+        (facts, difference, bytes)
     }
 
     /// Whether the question would be the same: it reaches the same, and what is there is the same.

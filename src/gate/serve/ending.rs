@@ -23,12 +23,13 @@ impl Gate {
         self.step(Input::ApproverGone);
         self.short.clear();
         self.search.clear();
+        self.errands.clear();
         let open: Vec<Ticket> = self.calls.keys().copied().collect();
         for ticket in open {
             // A client that does not take what it is told is gone with all its calls.
             let Some(call) = self.calls.get(&ticket) else { continue };
             let is_change = self.short.is_busy_with(ticket) && matches!(call.stage, Stage::Acting);
-            if !(is_change || matches!(call.stage, Stage::Errand)) {
+            if !(is_change || self.errands.is_busy_with(ticket)) {
                 self.close(ticket, Outcome::Failed("the gate has ended before this was done".to_owned()));
             }
         }

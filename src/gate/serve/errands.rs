@@ -1,6 +1,7 @@
 //! The thread for what is no file of the root: it does chores one by one, and tells what has become due.
 //!
-//! Promise: a chore that waits for a disk holds up other chores and nothing else. Limit: what is due by the clock on the
+//! Promise: a chore that waits for a disk holds up other chores and nothing else; clients take turns, and of a client that
+//! calls and withdraws over and over no chore is left. Limit: what is due by the clock on the
 //! wall is told up to half a minute late if somebody sets that clock.
 
 use std::sync::Arc;
@@ -15,13 +16,17 @@ use crate::gate::tools::Request;
 
 use super::message::Message;
 use super::parts::{Chores, MakeChores};
+use super::turns::Turns;
+
+/// Said when the thread is gone, which only a fault of ours can end.
+pub(super) const GONE: &str = "the thread for notes and reminders has ended";
 
 /// The longest sleep: the wall clock can be set meanwhile.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// Something to do.
 #[derive(Debug)]
-pub(super) enum Errand {
+enum Errand {
     /// A client's call.
     Run {
         /// Which.
@@ -35,12 +40,60 @@ pub(super) enum Errand {
     Gone(u64),
 }
 
+/// The thread, as the core knows it: it has one chore at a time, and the others wait here.
+#[derive(Debug)]
+pub(super) struct Errands {
+    thread: Sender<Errand>,
+    busy: Option<Ticket>,
+    turns: Turns<(Ticket, u64, Box<Request>)>,
+}
+
+impl Errands {
+    /// Adds a client's chore.
+    pub(super) fn add(&mut self, connection: u64, ticket: Ticket, request: Request) {
+        self.turns.push(connection, (ticket, connection, Box::new(request)));
+    }
+
+    /// Gives the thread its next chore if it has none, of a client that `may` have results now. `false` if it is gone.
+    #[must_use]
+    pub(super) fn dispatch(&mut self, may: impl Fn(u64) -> bool) -> bool {
+        if self.busy.is_some() {
+            return true;
+        }
+        let Some((ticket, connection, request)) = self.turns.next(may) else { return true };
+        self.busy = Some(ticket);
+        self.thread.send(Errand::Run { ticket, request, connection }).is_ok()
+    }
+
+    /// Notes that the chore is done.
+    pub(super) fn done(&mut self) {
+        self.busy = None;
+    }
+
+    /// Whether this call's chore has begun.
+    pub(super) fn is_busy_with(&self, ticket: Ticket) -> bool {
+        self.busy == Some(ticket)
+    }
+
+    /// Takes a call's chore away, if it has not begun.
+    pub(super) fn withdraw(&mut self, ticket: Ticket) {
+        self.turns.retain(|(queued, ..)| *queued != ticket);
+    }
+
+    /// Takes all away that have not begun.
+    pub(super) fn clear(&mut self) {
+        self.turns = Turns::default();
+    }
+
+    /// Says that a client is gone.
+    pub(super) fn gone(&self, connection: u64) {
+        // A thread that has ended is noticed by the next chore.
+        let _ = self.thread.send(Errand::Gone(connection));
+    }
+}
+
 /// Starts the thread.
-pub(super) fn start(
-    make: MakeChores,
-    clock: Arc<dyn Clock>,
-    to_core: Sender<Message>,
-) -> Result<Sender<Errand>, String> {
+pub(super) fn start(make: MakeChores, clock: Arc<dyn Clock>, to_core: Sender<Message>) -> Result<Errands, String> {
     let (errands, given) = channel();
     let (ready, started) = sync_channel(1);
     let work = move || match make() {
@@ -57,8 +110,8 @@ pub(super) fn start(
         .name("errands".to_owned())
         .spawn(work)
         .map_err(|error| format!("cannot start a thread: {error}"))?;
-    started.recv().unwrap_or_else(|_| Err("the thread for notes and reminders has ended".to_owned()))?;
-    Ok(errands)
+    started.recv().unwrap_or_else(|_| Err(GONE.to_owned()))?;
+    Ok(Errands { thread: errands, busy: None, turns: Turns::default() })
 }
 
 fn run(chores: &mut dyn Chores, given: &Receiver<Errand>, clock: &dyn Clock, to_core: &Sender<Message>) {

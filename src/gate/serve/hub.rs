@@ -14,7 +14,7 @@ use crate::gate::wire::ToolInfo;
 use super::board::Board;
 use super::call::OpenCall;
 use super::connection::Connection;
-use super::errands::{self, Errand};
+use super::errands::{self, Errands};
 use super::herald::Herald;
 use super::lane::{GONE, Lane, LaneName};
 use super::message::Message;
@@ -39,7 +39,7 @@ pub struct Gate {
     pub(super) books: Box<dyn Books>,
     pub(super) short: Lane,
     pub(super) search: Lane,
-    pub(super) errands: Sender<Errand>,
+    pub(super) errands: Errands,
     pub(super) herald: Herald,
     pub(super) on_wake: Option<OnWake>,
     pub(super) clock: Arc<dyn Clock>,
@@ -241,12 +241,17 @@ impl Gate {
         self.backlog.pop_front().or_else(|| self.messages.recv_timeout(left).ok())
     }
 
-    /// Gives the processes their next jobs.
+    /// Gives the processes their next jobs, and the thread for chores its next one.
     pub(super) fn dispatch(&mut self) {
         let connections = &self.connections;
         let may = |id: u64| connections.get(&id).is_some_and(Connection::is_ready);
-        if !(self.short.dispatch(may) && self.search.dispatch(may)) {
+        let lanes = self.short.dispatch(may) && self.search.dispatch(may);
+        let errands = self.errands.dispatch(may);
+        if !lanes {
             self.end_with(End::Broke(GONE.to_owned()));
+        }
+        if !errands {
+            self.end_with(End::Broke(errands::GONE.to_owned()));
         }
     }
 }

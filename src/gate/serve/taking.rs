@@ -17,7 +17,6 @@ use crate::text::escaped;
 use super::board::GateKey;
 use super::call::{Decided, Found, MOST_ROUNDS, OpenCall, Stage, Way, way};
 use super::connection::{PARTING, Standing};
-use super::errands::Errand;
 use super::hub::{End, Gate};
 use super::lane::LaneName;
 use super::message::Message;
@@ -29,6 +28,8 @@ const MOST_CALLS: usize = 1024;
 const MOST_IN_ALL: usize = 4096;
 /// Bytes that all open calls may hold: sixteen of the longest writes.
 const MOST_HELD: usize = 256 << 20;
+/// Bytes that all questions may hold: a call of a few bytes can have a difference of a quarter megabyte.
+const MOST_ASKED: usize = 64 << 20;
 
 impl Gate {
     pub(super) fn take(&mut self, message: Message) {
@@ -49,6 +50,7 @@ impl Gate {
             }
             Message::Files { lane, ticket, job, result } => self.answered(lane, ticket, *job, result),
             Message::Chore { ticket, result } => {
+                self.errands.done();
                 let outcome = result.map_or_else(Outcome::Failed, Outcome::Ok);
                 self.close(ticket, outcome);
             }
@@ -192,7 +194,8 @@ impl Gate {
             Err(why) => return self.send(id, FromGate::Done { id: number, outcome: Outcome::Failed(why) }),
         };
         let ticket = self.ticket();
-        let call = OpenCall { connection: id, number, tool, bytes, digest, stage: Stage::Looking, rounds: 0 };
+        let call =
+            OpenCall { connection: id, number, tool, bytes, asking: 0, digest, stage: Stage::Looking, rounds: 0 };
         self.held += bytes;
         self.calls.insert(ticket, call);
         if let Some(connection) = self.connections.get_mut(&id) {
@@ -247,10 +250,7 @@ impl Gate {
     fn chore(&mut self, ticket: Ticket, request: Request) {
         let Some(call) = self.calls.get_mut(&ticket) else { return };
         call.stage = Stage::Errand;
-        let errand = Errand::Run { ticket, request: Box::new(request), connection: call.connection };
-        if self.errands.send(errand).is_err() {
-            self.end_with(End::Broke("the thread for notes and reminders has ended".to_owned()));
-        }
+        self.errands.add(call.connection, ticket, request);
     }
 
     /// The machine says that a call is to be carried out.
@@ -305,7 +305,7 @@ impl Gate {
     }
 
     /// What a change would do is known.
-    fn prepared(&mut self, ticket: Ticket, change: Change, found: Found) {
+    fn prepared(&mut self, ticket: Ticket, change: Change, mut found: Found) {
         let Some(call) = self.calls.get_mut(&ticket) else { return };
         match std::mem::replace(&mut call.stage, Stage::Preparing) {
             Stage::Preparing => self.propose(ticket, change, found),
@@ -315,6 +315,8 @@ impl Gate {
                     call.stage = Stage::Acting;
                     self.act(ticket, change, before.state);
                 } else if before.asks_the_same(&found) {
+                    // The machine has the texts.
+                    found.take_texts();
                     call.stage = Stage::Deciding(Box::new(Decided::Change(change, found)));
                 } else {
                     self.changed_while_waiting(ticket, change, &before, found);
@@ -324,8 +326,18 @@ impl Gate {
         }
     }
 
-    fn propose(&mut self, ticket: Ticket, change: Change, found: Found) {
-        let Found { digest, actions, facts, difference, .. } = found.clone();
+    fn propose(&mut self, ticket: Ticket, change: Change, mut found: Found) {
+        let (facts, difference, bytes) = found.take_texts();
+        let others = self.calls.iter().filter(|(other, _)| **other != ticket);
+        if others.map(|(_, call)| call.asking).sum::<usize>() + bytes > MOST_ASKED {
+            let why =
+                "the questions that wait hold too much already; try again when some of them are answered".to_owned();
+            return self.close(ticket, Outcome::Failed(why));
+        }
+        if let Some(call) = self.calls.get_mut(&ticket) {
+            call.asking = bytes;
+        }
+        let (digest, actions) = (found.digest, found.actions.clone());
         self.set_stage(ticket, Stage::Deciding(Box::new(Decided::Change(change, found))));
         self.decide(ticket, actions, facts, difference, digest);
     }
@@ -413,8 +425,7 @@ impl Gate {
 
     fn is_gone(&mut self, id: u64) {
         self.step(Input::Disconnected { connection: id });
-        // A thread that has ended is noticed by the next chore.
-        let _ = self.errands.send(Errand::Gone(id));
+        self.errands.gone(id);
         if self.only == Some(id) {
             self.end_with(End::Left);
         }
@@ -457,6 +468,9 @@ impl Gate {
         if may_wait && !self.short.is_busy_with(ticket) && !self.search.is_busy_with(ticket) {
             self.short.withdraw(ticket);
             self.search.withdraw(ticket);
+        }
+        if matches!(call.stage, Stage::Errand) && !self.errands.is_busy_with(ticket) {
+            self.errands.withdraw(ticket);
         }
         if let Some(connection) = self.connections.get_mut(&call.connection) {
             connection.calls.remove(&call.number);

@@ -56,6 +56,53 @@ fn too_many_open_calls_are_refused_and_the_others_are_not() {
 }
 
 #[test]
+fn short_calls_with_long_differences_are_refused_before_they_fill_the_memory() {
+    let lab = lab();
+    let mut client = lab.client();
+    let calls: Vec<_> = (0..64).map(|number| client.write(&format!("wide/{number}"), "x")).collect();
+    assert!(client.fails(calls[63]).contains("questions that wait"));
+    lab.question_about("file wide/0");
+    lab.press(b"n");
+    lab.settled();
+    client.denied(calls[0]);
+    let again = client.write("wide/63", "x");
+    lab.question_about("file wide/1");
+    lab.press(b"w");
+    client.works(again);
+}
+
+#[test]
+fn chores_that_are_withdrawn_are_not_done_and_clients_take_turns() {
+    let lab = lab();
+    lab.tree.set(|tree| tree.chores_wait = true);
+    let (mut busy, mut other) = (lab.client(), lab.client());
+    let note = json!({"path": "MEMORY.md"});
+    let first = busy.start("memory_read", note.clone());
+    let (mut kept, mut last) = (0, 0);
+    for number in 0..200 {
+        let call = busy.start("memory_read", note.clone());
+        if number % 2 == 0 {
+            busy.say(&FromClient::Cancel { id: call, timed_out: false });
+        } else {
+            (kept, last) = (kept + 1, call);
+        }
+    }
+    busy.say(&FromClient::ListGrants);
+    assert!(matches!(busy.hear(), FromGate::SessionGrants { .. }), "so that all have been taken");
+    let time = other.start("time_now", json!({}));
+    other.say(&FromClient::ListGrants);
+    assert!(matches!(other.hear(), FromGate::SessionGrants { .. }));
+    lab.tree.set(|tree| tree.chores_wait = false);
+    other.works(time);
+    busy.works(first);
+    busy.works(last);
+    let chores = lab.tree.look().chores.clone();
+    assert_eq!(chores.len(), 1 + kept + 1, "those that were withdrawn were not done");
+    let turn = chores.iter().position(|connection| *connection != chores[0]);
+    assert!(turn.is_some_and(|turn| turn <= 2), "the other client waited for {turn:?} chores");
+}
+
+#[test]
 fn a_client_that_goes_takes_its_question_with_it() {
     let lab = lab();
     let (mut leaving, mut staying) = (lab.client(), lab.client());

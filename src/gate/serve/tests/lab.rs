@@ -91,6 +91,10 @@ pub(super) struct Tree {
     pub(super) searches_wait: bool,
     /// Changes wait while this is set.
     pub(super) changes_wait: bool,
+    /// Chores wait while this is set.
+    pub(super) chores_wait: bool,
+    /// Whose chores have begun, in order.
+    pub(super) chores: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -147,7 +151,7 @@ impl Hands for ScriptedHands {
                 Answer::Prepared(Prepared {
                     paths: vec![write.path.clone()],
                     facts: vec![format!("{fact}, {} bytes", write.content.len())],
-                    difference: Vec::new(),
+                    difference: vec!["x".repeat(if write.path.starts_with("wide/") { 1 << 20 } else { 1 })],
                     state: tree.state(&write.path),
                     after: Vec::new(),
                 })
@@ -216,7 +220,7 @@ impl Books for ScriptedBooks {
     }
 }
 
-struct ScriptedChores(Vec<Due>);
+struct ScriptedChores(Vec<Due>, Shared<Tree>);
 
 impl Chores for ScriptedChores {
     fn run(
@@ -226,6 +230,8 @@ impl Chores for ScriptedChores {
         _: SystemTime,
         _: Moment,
     ) -> Result<Map<String, Value>, String> {
+        self.1.set(|tree| tree.chores.push(connection));
+        drop(self.1.wait_while(|tree| tree.chores_wait));
         match request {
             Request::Wake(wake) => self.0.push(Due::Wake { connection, note: wake.note.clone() }),
             Request::Remind(remind) => {
@@ -288,6 +294,7 @@ pub(super) fn made(wish: Wish) -> Lab {
         let tree = tree.clone();
         Box::new(move || Ok(Box::new(ScriptedHands(tree)) as Box<dyn Hands>))
     };
+    let chores = tree.clone();
     let mut next = 0_u128;
     let ids = move || {
         next += 1;
@@ -301,7 +308,7 @@ pub(super) fn made(wish: Wish) -> Lab {
         books: Box::new(ScriptedBooks(paper.clone())),
         hands: hands(&tree),
         searcher: hands(&tree),
-        chores: Box::new(|| Ok(Box::new(ScriptedChores(Vec::new())))),
+        chores: Box::new(move || Ok(Box::new(ScriptedChores(Vec::new(), chores)))),
         herald: Herald::default(),
         on_wake: Some(Box::new(move |note| {
             let _ = wake.send(note.to_owned());
