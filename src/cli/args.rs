@@ -38,7 +38,8 @@ pub enum Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Watch the repository around the current directory and ask about every change of a protected file.
-    #[command(after_help = "Example: keep watch --lock-deps --allow-only 'src/**'\n\n\
+    #[command(after_help = "Example: keep watch --lock-deps --allow-only 'src/**'\n\
+         With the gate of the same tree: keep watch --gate\n\n\
         Start it in a terminal of its own before the agent: what was changed earlier is part of the baseline.")]
     Watch(WatchArgs),
     /// Hold the gate of a directory in this terminal: serve tools to agents, and ask about what they would change.

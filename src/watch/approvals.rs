@@ -69,6 +69,11 @@ impl Approvals {
         self.list().retain(|approval| approval.change != change);
     }
 
+    /// No change is under way any more; what was done may still be seen.
+    pub fn nothing_is_coming(&self) {
+        self.list().retain(|approval| approval.until.is_some());
+    }
+
     /// Whether a change of this path is allowed.
     pub fn has(&self, place: &Place) -> bool {
         self.list().iter().any(|approval| approval.place == *place)
@@ -225,6 +230,17 @@ mod tests {
             assert_eq!(approvals.was_done(1, second(1000)), [env()]);
             assert_eq!(approvals.take(&env(), &before, &after, NEW, second(seen)), allowed, "{seen}");
         }
+    }
+
+    #[test]
+    fn a_gate_that_ends_leaves_only_what_it_has_done() {
+        let approvals = Approvals::default();
+        approvals.add(1, [(env(), content("done"))]);
+        approvals.was_done(1, second(0));
+        approvals.add(2, [(env(), content("never begun"))]);
+        approvals.nothing_is_coming();
+        assert!(!takes(&approvals, &file("old", 0o600), &file("never begun", 0o600)));
+        assert!(takes(&approvals, &file("old", 0o600), &file("done", 0o600)));
     }
 
     #[test]

@@ -98,6 +98,13 @@ impl Board for GuestBoard {
     }
 }
 
+impl Drop for GuestBoard {
+    /// However the gate ended, nobody can answer its question any more.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 /// Tells a watch what the person has answered at the gate.
 pub struct Beside {
     /// What is allowed.
@@ -122,6 +129,13 @@ impl Watch for Beside {
         for place in self.approvals.was_done(ticket.0, at) {
             self.post.hint(Hint::Touched { place, at });
         }
+    }
+}
+
+impl Drop for Beside {
+    /// However the gate ended, it does nothing any more.
+    fn drop(&mut self) {
+        self.approvals.nothing_is_coming();
     }
 }
 

@@ -51,7 +51,7 @@ fn a_protected_file_that_an_agent_makes_moves_or_removes_is_one_question_each() 
     let lab = Sandbox::new();
     let mut watch = together(&lab, &[]);
     let mut agent = Agent::new(&lab, &[]);
-    let mut allow = |agent: &mut Agent, watch: &mut Watch, tool: &str, arguments: Value, accepted: &[&str]| {
+    let allow = |agent: &mut Agent, watch: &mut Watch, tool: &str, arguments: Value, accepted: &[&str]| {
         let call = agent.start(tool, &arguments);
         watch.says("keep gate: file ");
         watch.answers(b"o", ": allowed once");
@@ -87,10 +87,34 @@ fn what_somebody_else_writes_there_is_asked_about() {
     let other = fresh();
     lab.overwrite(".env", &other);
     watch.asks(".env", "secrets", "modified", &sha(&other));
+    watch.accepts(".env");
     // The answer was for one time.
     lab.overwrite(".env", b"API_TOKEN=mine\n");
-    watch.says("withdrawn");
+    watch.asks(".env", "secrets", "modified", &sha(b"API_TOKEN=mine\n"));
+    watch.rejects(".env");
+    assert_eq!(lab.content(".env"), Content::File(0o600, other));
     watch.stop();
+}
+
+#[test]
+fn what_is_written_while_the_person_is_asked_is_no_part_of_the_answer() {
+    let lab = Sandbox::new();
+    let mut watch = together(&lab, &[]);
+    let mut agent = Agent::new(&lab, &[]);
+    let call = agent.write(".env", "API_TOKEN=mine\n");
+    watch.says("keep gate: file .env");
+    let other = fresh();
+    lab.overwrite(".env", &other);
+    watch.says("1 more");
+    watch.answers(b"o", &allowed(".env"));
+    // Nothing was done, for it is not the file any more that the answer was about.
+    watch.asks(".env", "secrets", "modified", &sha(&other));
+    watch.rejects(".env");
+    assert!(lab.has_env());
+    watch.says("keep gate: file .env");
+    watch.stop().came_to(3, &[".env rejected"]);
+    assert!(agent.fails(call).contains("gone"));
+    assert!(lab.has_env());
 }
 
 #[test]
@@ -140,7 +164,7 @@ fn questions_of_both_come_one_after_the_other_and_a_key_is_for_the_one_that_is_s
     watch.settle();
     watch.types(b"n");
     watch.settle();
-    assert!(lab.content("more.md") == Content::Absent && !watch.has_said("denied"), "{}", watch.text());
+    assert!(lab.content("more.md") == Content::Absent && !watch.has_said("(declined)"), "{}", watch.text());
     watch.rejects(".env");
     watch.says("keep gate: file more.md");
     watch.answers(b"n", "keep gate: file more.md: denied (declined)");
