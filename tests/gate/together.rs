@@ -109,9 +109,9 @@ fn what_is_written_while_the_person_is_asked_is_no_part_of_the_answer() {
     watch.answers(b"o", &allowed(".env"));
     // Nothing was done, for it is not the file any more that the answer was about.
     watch.asks(".env", "secrets", "modified", &sha(&other));
-    watch.rejects(".env");
+    watch.answers(b"r", "keep gate: file .env");
+    watch.says("keep watch: .env restored (rejected)");
     assert!(lab.has_env());
-    watch.says("keep gate: file .env");
     watch.stop().came_to(3, &[".env rejected"]);
     assert!(agent.fails(call).contains("gone"));
     assert!(lab.has_env());
@@ -165,8 +165,9 @@ fn questions_of_both_come_one_after_the_other_and_a_key_is_for_the_one_that_is_s
     watch.types(b"n");
     watch.settle();
     assert!(lab.content("more.md") == Content::Absent && !watch.has_said("(declined)"), "{}", watch.text());
-    watch.rejects(".env");
-    watch.says("keep gate: file more.md");
+    // The next question is there before the file is touched.
+    watch.answers(b"r", "keep gate: file more.md");
+    watch.says("keep watch: .env restored (rejected)");
     watch.answers(b"n", "keep gate: file more.md: denied (declined)");
     assert!(agent.fails(call).contains("declined"));
     watch.stop().came_to(3, &[".env rejected"]);
