@@ -12,7 +12,7 @@ pub mod screen;
 pub mod turns;
 
 pub use keys::{Key, Keys, Typed};
-pub use panel::{Panel, Reading};
+pub use panel::{Panel, Reading, SharedPanel};
 pub use question::{By, Item, Question, attributes, certain, shown_digest};
 pub use screen::{Bell, Block, Frame, Printed, Screen, misleads};
 pub use turns::{Turn, Turns, Wanted};

@@ -13,6 +13,10 @@ use platform::{Clock, Moment};
 use super::keys::{Keys, Typed};
 use super::screen::{Bell, Block, Frame, Printed, Screen};
 
+mod shared;
+
+pub use shared::SharedPanel;
+
 /// How often a terminal that took no bytes is tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 

@@ -38,7 +38,8 @@ pub enum Color {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Watch the repository around the current directory and ask about every change of a protected file.
-    #[command(after_help = "Example: keep watch --lock-deps --allow-only 'src/**'\n\n\
+    #[command(after_help = "Example: keep watch --lock-deps --allow-only 'src/**'\n\
+         With the gate of the same tree: keep watch --gate\n\n\
         Start it in a terminal of its own before the agent: what was changed earlier is part of the baseline.")]
     Watch(WatchArgs),
     /// Hold the gate of a directory in this terminal: serve tools to agents, and ask about what they would change.
@@ -113,6 +114,42 @@ pub struct WatchArgs {
     /// How to learn of changes: the strongest that works here, or the one named.
     #[arg(long, value_name = "X", default_value = "auto")]
     pub backend: BackendChoice,
+
+    /// Hold the gate of this tree, too: agents' calls are asked about in this terminal, and what is allowed here is not asked
+    /// about a second time when the file changes.
+    #[arg(long)]
+    pub gate: bool,
+
+    /// As for keep gate.
+    #[arg(long, value_name = "FILE", requires = "gate", help_heading = GATE_OPTIONS)]
+    pub manifest: Option<PathBuf>,
+
+    /// As for keep gate.
+    #[arg(long, value_name = "PATH", requires = "gate", help_heading = GATE_OPTIONS)]
+    pub listen: Option<PathBuf>,
+
+    /// As for keep gate: seconds before an unanswered question of the gate is a no.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86_400), requires = "gate", help_heading = GATE_OPTIONS)]
+    pub ask_timeout: u32,
+
+    /// As for keep gate.
+    #[arg(long, requires = "gate", help_heading = GATE_OPTIONS)]
+    pub best_effort: bool,
+
+    /// As for keep gate.
+    #[arg(long, value_name = "PROGRAM", requires = "gate", help_heading = GATE_OPTIONS)]
+    pub on_wake: Option<PathBuf>,
+}
+
+/// Over the options of the gate in a watch.
+const GATE_OPTIONS: &str = "Options of --gate";
+
+impl WatchArgs {
+    /// The gate that is to be held in the same terminal.
+    pub fn gate(&self) -> Option<GateArgs> {
+        let Self { manifest, listen, ask_timeout, best_effort, on_wake, no_notify, .. } = self.clone();
+        self.gate.then(|| GateArgs { root: None, manifest, listen, ask_timeout, best_effort, on_wake, no_notify })
+    }
 }
 
 /// A backend by name.

@@ -3,20 +3,21 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use platform::ambient::{self, Content};
 use platform::environment::Environment;
 use platform::holder::{Holder, Known};
-use platform::lock::LockError;
+use platform::lock::{Lock, LockError};
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
 use platform::{Clock, Listening, LocalListener, SystemClock};
 
 use crate::gate::cage::Cage;
 use crate::gate::screen::Screen;
-use crate::gate::serve::{Doors, End, Gate, Message};
+use crate::gate::serve::parts::OnWake;
+use crate::gate::serve::{Board, Doors, End, Gate, Message, Watch};
 use crate::gate::tools::info::served;
 use crate::journal::rfc3339;
 use crate::text::escaped;
@@ -45,41 +46,104 @@ fn gate(args: &GateArgs, color: Color, environment: &Environment) -> Result<End,
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
     let site = Site::find(args.root.as_deref(), environment)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let holder = Holder::this_process("keep gate", &rfc3339(clock.wall()))
-        .map_err(|error| cannot_start(&format!("this process cannot be told: {error}")))?;
-    // Held to the end: whoever has it may replace the socket.
-    let _lock = site.control.lock(&holder).map_err(|error| locked(&site, error))?;
-    let (cage, notes) = cage(args.manifest.as_deref(), environment)?;
-    let on_wake = args.on_wake.as_deref().map(|program| on_wake(program, environment, &site)).transpose()?;
-
+    let plan = Plan::make(args, site, &*clock, environment)?;
     let colour = wants_colour(color, environment, true);
     let (to_core, messages) = channel();
     let _signals = start_signals(&to_core)?;
     let raw = terminal.raw().map_err(|error| no_terminal(&error))?;
     start_input(&terminal, &to_core)?;
-    let screen = Screen::new(terminal, raw, colour, Arc::clone(&clock));
-    let manner = Manner {
-        ask_timeout: Duration::from_secs(u64::from(args.ask_timeout)),
-        has_terminal: true,
-        best_effort: args.best_effort,
-        fires: true,
-        zone: zone(environment),
-    };
-    let herald = herald(args.no_notify, environment, &site.ground.tree);
-    let surroundings =
-        Surroundings { board: Box::new(screen), herald, on_wake, clock, messages, to_core: to_core.clone() };
-    let parts = site.parts(&cage, &manner, surroundings)?;
-    let count = parts.tools.len();
-    let mut gate = Gate::start(parts, "gate").map_err(|why| cannot_start(&why))?;
-    let listeners = listen(&site, args.listen.as_deref(), environment)?;
-    for line in warnings(&site, notes, environment, &gate) {
-        gate.say(&format!("keep gate: {line}"));
+    let board = Box::new(Screen::new(terminal, raw, colour, Arc::clone(&clock)));
+    let mut ready = plan.start("gate", Around { board, watch: None, clock, messages, to_core }, environment)?;
+    if let Some(name) = scriptable(&|name| environment.text(name)) {
+        ready.lines.push(format!(
+            "warning: this terminal can be typed into by a program ({name}); hold the gate where the agent's tools cannot reach"
+        ));
     }
-    gate.say(&start_line(count, &site.ground.shown(), gate.confinement()));
-    // Only now: nothing is served before the line that says so.
-    let doors = Doors::new(to_core);
-    let _listening = listeners.into_iter().map(|listener| open(listener, &doors)).collect::<Result<Vec<_>, _>>()?;
+    // Held to the end: whoever has the lock may replace the socket.
+    let (gate, _doors) = ready.open()?;
     Ok(gate.run())
+}
+
+/// A gate that was asked for, and nothing of it started.
+pub(super) struct Plan<'a> {
+    args: &'a GateArgs,
+    site: Site,
+    lock: Lock,
+    cage: Cage,
+    /// What is to be said of the cage.
+    notes: Vec<String>,
+    on_wake: Option<OnWake>,
+}
+
+/// What a gate talks to.
+pub(super) struct Around {
+    pub board: Box<dyn Board + Send>,
+    pub watch: Option<Box<dyn Watch>>,
+    pub clock: Arc<dyn Clock>,
+    pub messages: Receiver<Message>,
+    pub to_core: Sender<Message>,
+}
+
+impl<'a> Plan<'a> {
+    /// Takes the lock of the site and reads what there is to read.
+    pub fn make(args: &'a GateArgs, site: Site, clock: &dyn Clock, environment: &Environment) -> Result<Self, Refusal> {
+        let holder = Holder::this_process("keep gate", &rfc3339(clock.wall()))
+            .map_err(|error| cannot_start(&format!("this process cannot be told: {error}")))?;
+        let lock = site.control.lock(&holder).map_err(|error| locked(&site, error))?;
+        let (cage, notes) = cage(args.manifest.as_deref(), environment)?;
+        let on_wake = args.on_wake.as_deref().map(|program| on_wake(program, environment, &site)).transpose()?;
+        Ok(Self { args, site, lock, cage, notes, on_wake })
+    }
+
+    /// Starts its threads and processes; `command` is for the audit.
+    pub fn start(self, command: &str, around: Around, environment: &Environment) -> Result<Ready, Refusal> {
+        let Self { args, site, lock, cage, notes, on_wake } = self;
+        let Around { board, watch, clock, messages, to_core } = around;
+        let manner = Manner {
+            ask_timeout: Duration::from_secs(u64::from(args.ask_timeout)),
+            has_terminal: true,
+            best_effort: args.best_effort,
+            fires: true,
+            zone: zone(environment),
+        };
+        let herald = herald(args.no_notify, environment, &site.ground.tree);
+        let surroundings = Surroundings { board, herald, on_wake, watch, clock, messages, to_core: to_core.clone() };
+        let parts = site.parts(&cage, &manner, surroundings)?;
+        let count = parts.tools.len();
+        let gate = Gate::start(parts, command).map_err(|why| cannot_start(&why))?;
+        let listeners = listen(&site, args.listen.as_deref(), environment)?;
+        let start_line = start_line(count, &site.ground.shown(), gate.confinement());
+        let mut lines = site.policy.lines.clone();
+        lines.extend(notes);
+        lines.extend(gate.missing().iter().map(|missing| format!("warning: {missing}")));
+        Ok(Ready { gate, lock, listeners, lines, start_line, to_core })
+    }
+}
+
+/// A gate that serves nobody yet.
+pub(super) struct Ready {
+    gate: Gate,
+    lock: Lock,
+    listeners: Vec<LocalListener>,
+    /// What the person should know before the first question.
+    lines: Vec<String>,
+    start_line: String,
+    to_core: Sender<Message>,
+}
+
+impl Ready {
+    /// Says what there is to say, and lets clients in.
+    pub fn open(self) -> Result<(Gate, (Vec<Listening>, Lock)), Refusal> {
+        let Self { mut gate, lock, listeners, lines, start_line, to_core } = self;
+        for line in lines {
+            gate.say(&format!("keep gate: {line}"));
+        }
+        gate.say(&start_line);
+        // Only now: nothing is served before the line that says so.
+        let doors = Doors::new(to_core);
+        let listening = listeners.into_iter().map(|listener| open(listener, &doors)).collect::<Result<Vec<_>, _>>()?;
+        Ok((gate, (listening, lock)))
+    }
 }
 
 fn start_line(count: usize, root: &str, confinement: &[String]) -> String {
@@ -90,19 +154,6 @@ fn start_line(count: usize, root: &str, confinement: &[String]) -> String {
         line.push_str(part);
     }
     line
-}
-
-/// What the person should know before the first question.
-fn warnings(site: &Site, notes: Vec<String>, environment: &Environment, gate: &Gate) -> Vec<String> {
-    let mut lines = site.policy.lines.clone();
-    lines.extend(notes);
-    lines.extend(gate.missing().iter().map(|missing| format!("warning: {missing}")));
-    if let Some(name) = scriptable(&|name| environment.text(name)) {
-        lines.push(format!(
-            "warning: this terminal can be typed into by a program ({name}); hold the gate where the agent's tools cannot reach"
-        ));
-    }
-    lines
 }
 
 /// The tools there are, and what is to be said of them.

@@ -25,7 +25,7 @@ use crate::gate::machine::{Machine, Settings};
 use crate::gate::pattern::Grant;
 use crate::gate::policy_file::{self, Autonomy, PolicyFile};
 use crate::gate::serve::parts::{Due, MakeChores, MakeHands, OnWake};
-use crate::gate::serve::{Board, Books, Chores, End, Gate, Hands, Herald, Message, Parts, Reading, Silent};
+use crate::gate::serve::{Board, Books, Chores, End, Gate, Hands, Herald, Message, Parts, Reading, Silent, Watch};
 use crate::gate::services::{self, Services};
 use crate::gate::tools::info::{info, served};
 use crate::gate::tools::{Request, Tool};
@@ -74,6 +74,8 @@ pub struct Surroundings {
     pub herald: Herald,
     /// Starts a program with a wake's note.
     pub on_wake: Option<OnWake>,
+    /// The watch of the same root in this process.
+    pub watch: Option<Box<dyn Watch>>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// What the gate is told.
@@ -85,7 +87,11 @@ pub struct Surroundings {
 impl Site {
     /// Finds the directory `root`, or takes the current one, and opens its control folder.
     pub fn find(root: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        let ground = Ground::plain(root, environment)?;
+        Self::at(Ground::plain(root, environment)?)
+    }
+
+    /// Opens the control folder of a directory.
+    pub fn at(ground: Ground) -> Result<Self, Refusal> {
         let control = Control::open(&ground.state_top, &ground.tree, ground.owner).map_err(|error| {
             let code = match error {
                 ControlError::Around { .. } | ControlError::Within { .. } => RefusalCode::Root,
@@ -105,7 +111,7 @@ impl Site {
 
     /// Puts the parts of a gate together.
     pub fn parts(&self, cage: &Cage, manner: &Manner, around: Surroundings) -> Result<Parts, Refusal> {
-        let Surroundings { board, herald, on_wake, clock, messages, to_core } = around;
+        let Surroundings { board, herald, on_wake, watch, clock, messages, to_core } = around;
         // Asked once now, so that later a missing answer is none of the system's, but a fault of ours.
         random::bytes::<16>().map_err(|error| cannot_start(&format!("the system gives no random bytes: {error}")))?;
         let ids = || random::bytes().expect("the kernel's generator worked at the start, and never stops");
@@ -126,6 +132,7 @@ impl Site {
             chores: self.chores(manner, on_wake.is_some())?,
             herald,
             on_wake,
+            watch,
             clock,
             messages,
             to_core,
@@ -297,7 +304,8 @@ pub fn strict(site: &mut Site, environment: &Environment) -> Result<LocalStream,
     let herald = herald(false, environment, &site.ground.tree);
     let (to_core, messages) = channel();
     let clock = Arc::new(SystemClock);
-    let surroundings = Surroundings { board: Box::new(Silent), herald, on_wake: None, clock, messages, to_core };
+    let surroundings =
+        Surroundings { board: Box::new(Silent), herald, on_wake: None, watch: None, clock, messages, to_core };
     let parts = site.parts(&Cage::all(), &manner, surroundings)?;
     let mut gate = Gate::start(parts, "mcp").map_err(|why| cannot_start(&why))?;
     let (ours, theirs) = LocalStream::pair().map_err(|error| cannot_start(&error.to_string()))?;

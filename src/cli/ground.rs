@@ -80,6 +80,17 @@ impl Ground {
         Ok(Self { repository, tree: Arc::new(tree), state_top, owner: user.unwrap_or(environment.euid), sources })
     }
 
+    /// The same directory by itself, whatever repository it is.
+    pub fn without_repository(&self) -> Self {
+        Self {
+            repository: None,
+            tree: Arc::clone(&self.tree),
+            state_top: self.state_top.clone(),
+            owner: self.owner,
+            sources: self.sources.clone(),
+        }
+    }
+
     /// Finds the repository of the tree again, after its control files were put back.
     pub fn look_again(&mut self) -> Result<(), Refusal> {
         let top = self.tree.path();

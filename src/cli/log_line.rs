@@ -48,8 +48,9 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             format!("keep {} began in {}: pid {pid}{by}", plain(command), shown(root))
         }
         Event::Sealed { files } => format!("the baseline is complete: {}", files_counted(*files)),
-        Event::Accepted { path: at, rule, kind, snapshot } => {
-            format!("{} ({})", path(at), change(*rule, *kind, snapshot))
+        Event::Accepted { path: at, rule, kind, snapshot, asked } => {
+            let at_the_gate = if asked.is_some() { ", as answered at the gate" } else { "" };
+            format!("{} ({}){at_the_gate}", path(at), change(*rule, *kind, snapshot))
         }
         Event::Kept { path: at, rule, kind, snapshot } => format!("{} ({})", path(at), change(*rule, *kind, snapshot)),
         Event::Restoring { path: at, outcome, .. } => format!("{} ({})", path(at), why(*outcome)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use platform::backends::backends;
@@ -18,8 +19,10 @@ use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog
 use crate::roots::Roots;
 use crate::store::{Objects, Quarantine};
 use crate::text::json_line;
+use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
+use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
 use crate::watch::recovery::{Recovered, accepted, unguarded};
@@ -30,6 +33,8 @@ use crate::watch::tally::Tally;
 use super::args::{BackendChoice, Color, WatchArgs};
 use super::begin;
 use super::exit::{Refusal, RefusalCode, causes};
+use super::gate::{Around, Plan};
+use super::gate_site::{Site, cannot_start};
 use super::ground::Ground;
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
@@ -55,6 +60,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
     let candidates = choose(args.backend)?;
+    let gate_args = args.gate();
+    let plan = match &gate_args {
+        Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
+        None => None,
+    };
 
     let session = session_id(clock.wall(), platform::process::own_pid());
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
@@ -81,10 +91,18 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
 
     let (post, messages) = inbox();
     let _signals = start_signals(&post)?;
+    let approvals = Approvals::default();
+    let gate = match plan {
+        Some(plan) => Some(prepare(plan, &post, &approvals, &clock, environment)?),
+        None => None,
+    };
     let raw = terminal.raw().map_err(|error| no_terminal(&error))?;
     let colour = wants_colour(color, environment, true);
     start_input(&terminal, &post)?;
     let mut console = Console::new(terminal, raw, colour, Arc::clone(&clock));
+    if gate.is_some() {
+        console.share();
+    }
     let started = Started {
         asked: &asked,
         args,
@@ -161,6 +179,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         contest_limit,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
         max_file_bytes: args.max_file_bytes,
+        new_file: NewFile { mode: 0o666 & !environment.umask, uid: ground.owner },
         frozen,
         scope,
         session_log,
@@ -183,8 +202,36 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         backend: subscription,
         lock,
         start_polling,
+        gate,
+        approvals,
     };
     Session::new(parts, options, machine, Baseline::new(caps), expected, previous, tally).run()
+}
+
+/// Puts the gate of this terminal together; it serves once the watch does.
+fn prepare(
+    plan: Plan<'_>,
+    post: &Post,
+    approvals: &Approvals,
+    clock: &Arc<dyn Clock>,
+    environment: &Environment,
+) -> Result<Opening, Refusal> {
+    let (to_gate, messages) = channel();
+    let beside = Beside { approvals: approvals.clone(), post: post.clone(), clock: Arc::clone(clock) };
+    let around = Around {
+        board: Box::new(GuestBoard::new(post.clone())),
+        watch: Some(Box::new(beside)),
+        clock: Arc::clone(clock),
+        messages,
+        to_core: to_gate.clone(),
+    };
+    let ready = plan.start("watch", around, environment)?;
+    let post = post.clone();
+    Ok(Box::new(move || {
+        let (gate, doors) = ready.open()?;
+        Guest::start(gate, to_gate, doors, post)
+            .map_err(|error| cannot_start(&format!("cannot start a thread: {error}")))
+    }))
 }
 
 /// What the beginning of a session works with.

@@ -37,7 +37,13 @@ pub(super) fn baseline(path: &str, text: &str) -> Event {
 }
 
 pub(super) fn accepted(path: &str, text: &str) -> Event {
-    Event::Accepted { path: path.into(), rule: Rule::Secrets, kind: ChangeKind::Modified, snapshot: content(text) }
+    Event::Accepted {
+        path: path.into(),
+        rule: Rule::Secrets,
+        kind: ChangeKind::Modified,
+        snapshot: content(text),
+        asked: None,
+    }
 }
 
 pub(super) fn restoring(path: &str) -> Event {

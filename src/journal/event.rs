@@ -58,6 +58,14 @@ pub struct Writer {
     pub certainty: String,
 }
 
+/// Who asked the person about a change, if it was not the watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// The gate in the same terminal, before it was done.
+    Gate,
+}
+
 /// What an entry says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,6 +137,9 @@ pub enum Event {
         kind: ChangeKind,
         /// The accepted state.
         snapshot: Record,
+        /// Where the person was asked, if not by the watch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<Asked>,
     },
     /// A change of a path in report mode was kept; the baseline moves.
     Kept {

@@ -10,7 +10,7 @@ use platform::Place;
 use crate::ask::{Key, shown_digest};
 use crate::baseline::{Restore, RestoreError, Row, Snapshot};
 use crate::cli::exit::causes;
-use crate::journal::{Event, Record, RestoreOutcome, rfc3339};
+use crate::journal::{Asked, Event, Record, RestoreOutcome, rfc3339};
 use crate::store::Rejection;
 
 use super::lines;
@@ -64,7 +64,8 @@ impl Session {
     fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Restore(refused) => self.restore(refused),
-            Effect::Accept(seen) => self.accept(seen),
+            Effect::Accept(seen) => self.accept(seen, None),
+            Effect::AcceptApproved(seen) => self.accept(seen, Some(Asked::Gate)),
             Effect::Keep(seen) => self.keep(seen),
             Effect::Contest(place) => {
                 let shown = self.parts.roots.shown(&place);
@@ -85,7 +86,7 @@ impl Session {
         }
     }
 
-    fn accept(&mut self, seen: Seen) {
+    fn accept(&mut self, seen: Seen, asked: Option<Asked>) {
         let Seen { place, class, change, .. } = &seen;
         let shown = self.parts.roots.shown(place);
         let before = match self.baseline.accept(place.clone(), Row { class: *class, snapshot: change.after.clone() }) {
@@ -98,6 +99,7 @@ impl Session {
             rule: class.rule,
             kind: change.kind,
             snapshot: Record::of(&change.after),
+            asked,
         };
         if let Err(reason) = self.commit_with(Some(entry)) {
             // What is not durable is not accepted: a crash would undo it without a word.
@@ -118,7 +120,10 @@ impl Session {
         }
         self.step(Input::Accepted(place.clone()));
         self.decided(&seen, Outcome::Accepted.name(), None, None);
-        self.say(&lines::decided(&shown, Outcome::Accepted));
+        self.say(&match asked {
+            None => lines::decided(&shown, Outcome::Accepted),
+            Some(Asked::Gate) => lines::approved(&shown),
+        });
     }
 
     fn not_accepted(&mut self, place: &Place, shown: &str, reason: &str) {

@@ -1,10 +1,10 @@
 //! From the machine's question to the words on the screen.
 
-use crate::ask::{self, Item, attributes, shown_digest};
+use crate::ask::{self, Item, Turn, Wanted, attributes, shown_digest};
 use crate::baseline::Content;
 use crate::difference::{self, Format};
 
-use super::console::Picture;
+use super::console::{Asker, Picture};
 use super::question::Question;
 use super::session::Session;
 
@@ -14,20 +14,28 @@ const DETAILED: usize = 8;
 const SHOWN_BYTES: u64 = 64 * 1024;
 
 impl Session {
-    /// Puts the oldest question on the screen, or takes it off.
+    /// Puts the question whose turn it is on the screen, ours or the gate's, or takes it off.
     pub(super) fn draw(&mut self) {
         self.parts.console.tick();
-        let Some((id, version, waiting)) = self.machine.asked() else {
-            if !self.parts.console.is_free() {
-                self.parts.console.clear();
+        let asked = self.machine.asked();
+        let wanted =
+            asked.and_then(|(id, _, waiting)| Some(Wanted { id, deadline: self.machine.next_deadline()?, waiting }));
+        let turn = self.parts.console.turn(wanted);
+        let (id, version, waiting) = match (turn, asked) {
+            (Some(Turn { asker: Asker::Watch, waiting, .. }), Some((id, version, _))) => (id, version, waiting),
+            (Some(Turn { asker: Asker::Gate, waiting, .. }), _) => return self.parts.console.show_gate(waiting),
+            _ => {
+                if !self.parts.console.is_free() {
+                    self.parts.console.clear();
+                }
+                return;
             }
-            return;
         };
         if self.parts.console.shows(id, version, waiting) || self.parts.console.puts_off(id) {
             return;
         }
         let question = self.machine.question().expect("it has an id");
-        let picture = self.picture(&question);
+        let picture = self.picture(&question, waiting);
         let notification = picture.words.notification();
         if self.parts.console.show(picture)
             && let Some(notifier) = &self.parts.notifier
@@ -41,7 +49,7 @@ impl Session {
         self.parts.console.details();
     }
 
-    fn picture(&self, question: &Question<'_>) -> Picture {
+    fn picture(&self, question: &Question<'_>, waiting: usize) -> Picture {
         let items: Vec<Item> = question
             .members
             .iter()
@@ -80,9 +88,9 @@ impl Session {
             id: question.id,
             version: question.version,
             deadline: question.deadline,
-            waiting: question.waiting,
+            waiting,
             members: question.members.iter().map(|member| member.place.clone()).collect(),
-            words: ask::Question { items, by: None, difference: lines, waiting: question.waiting },
+            words: ask::Question { items, by: None, difference: lines, waiting },
             details,
         }
     }

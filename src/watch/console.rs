@@ -1,7 +1,8 @@
 //! The terminal of a watch: which question stands on it, and which lines.
 //!
 //! Promise: on top of that of the [`Panel`], a storm of changes costs a few redraws a second, however many they are: a
-//! person reads no faster.
+//! person reads no faster. The questions of a gate in the same terminal are shown in turn with the watch's, and no key that
+//! is meant for one answers the other: one of them is on the screen, and keys are its.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,12 @@ use std::time::Duration;
 use platform::terminal::{RawGuard, Terminal};
 use platform::{Clock, Moment, Place};
 
-use crate::ask::{self, Bell, Key, Panel, Reading};
+use crate::ask::{self, Bell, Key, Panel, Reading, SharedPanel, Turn, Turns, Wanted};
+use crate::gate::machine::{Question, QuestionId};
+use crate::gate::screen::Screen;
+use crate::gate::serve::GateKey;
+
+use super::guest::Slate;
 
 /// The open question is drawn again once in this time on the average, be it for its own sake or for lines above it,
 const DRAW_AGAIN: Duration = Duration::from_millis(50);
@@ -31,9 +37,36 @@ struct Shown {
     details: Vec<String>,
 }
 
+/// Who asks at the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// The watch.
+    Watch,
+    /// The gate beside it.
+    Gate,
+}
+
+/// What was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressed {
+    /// A key for the watch, or for whoever has the terminal.
+    Watch(Key),
+    /// A key for this question of the gate.
+    Gate(QuestionId, GateKey),
+}
+
+/// The gate in this terminal.
+struct Guest {
+    screen: Screen,
+    /// The question it has next, and how many wait behind it.
+    wanted: Option<(Question, usize)>,
+}
+
 /// The terminal with its question and lines.
 pub struct Console {
-    panel: Panel,
+    panel: SharedPanel,
+    guest: Option<Guest>,
+    turns: Turns<Asker>,
     clock: Arc<dyn Clock>,
     shown: Option<Shown>,
     /// Until when drawing has used up its share of time.
@@ -68,7 +101,9 @@ impl Console {
     /// A terminal in raw mode, with nothing on it yet.
     pub fn new(terminal: Terminal, raw: RawGuard, colour: bool, clock: Arc<dyn Clock>) -> Self {
         Self {
-            panel: Panel::new(terminal, raw, colour, Arc::clone(&clock), LOST),
+            panel: SharedPanel::new(Panel::new(terminal, raw, colour, Arc::clone(&clock), LOST)),
+            guest: None,
+            turns: Turns::default(),
             clock,
             shown: None,
             drawn_for: Moment::default(),
@@ -78,6 +113,68 @@ impl Console {
         }
     }
 
+    /// Makes room for a gate, which asks at this terminal, too.
+    pub fn share(&mut self) {
+        self.guest = Some(Guest { screen: Screen::beside(self.panel.clone()), wanted: None });
+    }
+
+    /// Takes what the gate has to say.
+    pub fn gate_says(&mut self, slate: Slate) {
+        let Slate { settled, mut lines, more, question } = slate;
+        if let Some(guest) = &mut self.guest {
+            guest.wanted = question;
+            if let Some((id, line)) = settled {
+                if guest.screen.question() == Some(id) {
+                    guest.screen.settled(&line);
+                } else {
+                    lines.insert(0, line);
+                }
+            }
+        }
+        lines.iter().for_each(|line| self.line(line));
+        if more > 0 {
+            self.line(&format!("keep gate: and {more} more lines"));
+        }
+    }
+
+    /// Whether the gate has a question.
+    pub fn gate_asks(&self) -> bool {
+        self.guest.as_ref().is_some_and(|guest| guest.wanted.is_some())
+    }
+
+    /// Whose question is to be on the screen, if the watch wants this.
+    pub fn turn(&mut self, watch: Option<Wanted>) -> Option<Turn<Asker>> {
+        let wanted = self.guest.as_ref().and_then(|guest| guest.wanted.as_ref());
+        let gate = wanted.map(|(question, waiting)| Wanted {
+            id: question.id.0,
+            deadline: question.deadline,
+            waiting: *waiting,
+        });
+        self.turns.next(&[(Asker::Watch, watch), (Asker::Gate, gate)])
+    }
+
+    /// Puts the gate's question on the screen.
+    pub fn show_gate(&mut self, waiting: usize) {
+        if self.shown.is_some() {
+            self.clear();
+        }
+        if let Some(Guest { screen, wanted: Some((question, _)) }) = &mut self.guest {
+            let _another_or_not = screen.show(question, waiting);
+        }
+    }
+
+    /// Shows the difference that the gate's question is about.
+    pub fn gate_details(&mut self) {
+        if let Some(guest) = &mut self.guest {
+            guest.screen.details();
+        }
+    }
+
+    /// The gate, if its question is on the screen.
+    fn asking_guest(&mut self) -> Option<&mut Guest> {
+        self.guest.as_mut().filter(|guest| guest.screen.question().is_some())
+    }
+
     /// Whether exactly this is on the screen already.
     pub fn shows(&self, id: u64, version: u64, waiting: usize) -> bool {
         self.shown.as_ref().is_some_and(|shown| (shown.id, shown.version, shown.waiting) == (id, version, waiting))
@@ -85,7 +182,7 @@ impl Console {
 
     /// Whether no question is on the screen.
     pub fn is_free(&self) -> bool {
-        self.shown.is_none()
+        self.shown.is_none() && self.guest.as_ref().is_none_or(|guest| guest.screen.question().is_none())
     }
 
     /// Whether a change of the question with this id has to wait, because it was drawn too often. Another question
@@ -98,6 +195,9 @@ impl Console {
 
     /// Draws a question. Returns whether it is another one than before.
     pub fn show(&mut self, picture: Picture) -> bool {
+        if let Some(guest) = self.asking_guest() {
+            guest.screen.leave();
+        }
         self.print();
         let Picture { id, version, deadline, waiting, members, words, details } = picture;
         let before = self.shown.take();
@@ -110,7 +210,7 @@ impl Console {
             Some(shown) if (shown.id, shown.version) == (id, version) => Reading::Known,
             _ => Reading::Anew,
         };
-        self.panel.ask(words.block(), deadline, bell, reading);
+        self.panel.get().ask(words.block(), deadline, bell, reading);
         self.shown = Some(Shown { id, version, waiting, members, words, details });
         self.put_off = false;
         self.count_drawing();
@@ -119,9 +219,12 @@ impl Console {
 
     /// Takes the question off: it was decided, or is none any more.
     pub fn clear(&mut self) {
+        if let Some(guest) = self.asking_guest() {
+            guest.screen.leave();
+        }
         self.print();
         if self.shown.take().is_some() {
-            self.panel.withdraw();
+            self.panel.get().withdraw();
             self.put_off = false;
         }
     }
@@ -132,15 +235,25 @@ impl Console {
     }
 
     /// Takes bytes from the keyboard.
-    pub fn key(&mut self, bytes: &[u8], at: Moment) -> Option<Key> {
-        self.panel.key(bytes, at).and_then(Key::of)
+    pub fn key(&mut self, bytes: &[u8], at: Moment) -> Option<Pressed> {
+        if let Some(guest) = self.asking_guest()
+            && let Some(question) = guest.screen.question()
+        {
+            return guest.screen.key(bytes, at).map(|key| match key {
+                GateKey::Interrupt => Pressed::Watch(Key::Interrupt),
+                GateKey::Suspend => Pressed::Watch(Key::Suspend),
+                key => Pressed::Gate(question, key),
+            });
+        }
+        self.panel.get().key(bytes, at).and_then(Key::of).map(Pressed::Watch)
     }
 
     /// When the countdown, or a terminal that took no bytes, needs attention.
     pub fn wake_at(&self) -> Option<Moment> {
         let now = self.clock.now();
         let draw = (self.put_off || !self.unprinted.is_empty()).then(|| now + self.drawn_for.since(now + DRAW_AHEAD));
-        [self.panel.wake_at(), draw].into_iter().flatten().min()
+        let guest = self.guest.as_ref().and_then(|guest| guest.screen.wake_at());
+        [self.panel.get().wake_at(), draw, guest].into_iter().flatten().min()
     }
 
     /// Draws the countdown, lines that are due, and what the terminal did not take before.
@@ -148,11 +261,18 @@ impl Console {
         if self.may_draw() {
             self.print();
         }
-        self.panel.tick();
+        self.panel.get().tick();
+        if let Some(guest) = self.asking_guest() {
+            guest.screen.tick();
+        }
     }
 
     /// A line above the question. In a burst, several are printed together.
     pub fn line(&mut self, line: &str) {
+        if let Some(guest) = self.asking_guest() {
+            // Nothing may push the gate's question out of sight, whoever causes the lines.
+            return guest.screen.line(line);
+        }
         self.unprinted.push(line.to_owned());
         if self.shown.is_none() || self.may_draw() {
             self.print();
@@ -213,7 +333,7 @@ impl Console {
 
     fn lines(&mut self, lines: &[String]) {
         self.count_drawing();
-        self.panel.lines(lines);
+        self.panel.get().lines(lines);
     }
 
     fn may_draw(&self) -> bool {
@@ -226,33 +346,36 @@ impl Console {
 
     /// The terminal has another size.
     pub fn resize(&mut self) {
-        self.panel.resize();
+        self.panel.get().resize();
     }
 
     /// Undoes raw mode, stops the process, and comes back when it goes on.
     pub fn suspend(&mut self) {
         self.print();
-        self.panel.suspend();
+        self.panel.get().suspend();
     }
 
     /// We were continued, by our own suspending or by somebody else.
     pub fn go_on(&mut self) {
-        self.panel.go_on();
+        self.panel.get().go_on();
     }
 
     /// We go on after a stop: raw mode again, and the question below whatever was printed meanwhile.
     pub fn resume(&mut self) {
-        self.panel.resume();
+        self.panel.get().resume();
     }
 
     /// The terminal is gone: nothing is written any more.
     pub fn hang_up(&mut self) {
-        self.panel.hang_up();
+        self.panel.get().hang_up();
     }
 
     /// Leaves raw mode, the question taken off.
     pub fn finish(&mut self) {
+        if let Some(guest) = self.asking_guest() {
+            guest.screen.leave();
+        }
         self.print();
-        self.panel.finish();
+        self.panel.get().finish();
     }
 }

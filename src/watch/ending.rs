@@ -4,11 +4,15 @@
 //! does not say that the run ended properly, so that the next start tries again.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use platform::signals::Signal;
 
 use crate::digest::Digest;
 use crate::journal::Event;
 use crate::store::serialize_attributes;
 
+use super::inbox::Message;
 use super::lines::counted;
 use super::machine::{Input, Outcome, Refused};
 use super::report::WatchReport;
@@ -23,6 +27,7 @@ impl Session {
     pub(super) fn finish(mut self) -> WatchReport {
         let end = self.end.clone().unwrap_or(End::Signal("SIGTERM"));
         self.step(Input::Stop);
+        self.end_guest(&end);
         // Before the first walk is over, a path that is not known is not one that was added.
         let rounds = if matches!(self.phase, Phase::Watching) { ROUNDS } else { 0 };
         for _ in 0..rounds {
@@ -60,6 +65,21 @@ impl Session {
         self.say(&summary);
         self.parts.console.finish();
         report
+    }
+
+    /// Ends the gate in this terminal: from here on it changes nothing any more.
+    fn end_guest(&mut self, end: &End) {
+        let Some(guest) = self.guest.take() else { return };
+        guest.end(match end {
+            End::Signal("SIGHUP") => Signal::HangUp,
+            End::Signal("SIGINT") => Signal::Interrupt,
+            End::Signal(_) | End::Broke(_) => Signal::Terminate,
+        });
+        for message in self.parts.messages.wait(Duration::ZERO, 0) {
+            if let Message::Gate(slate) = message {
+                self.parts.console.gate_says(slate);
+            }
+        }
     }
 
     /// Removes contents that no accepted path has any more.

@@ -8,8 +8,11 @@ use platform::terminal::InputEvent;
 use platform::{Hint, LostCause, Moment, Place, RootId};
 
 use crate::ask::Key;
+use crate::gate::machine::QuestionId;
+use crate::gate::serve::GateKey;
 use crate::journal::Event;
 
+use super::console::Pressed;
 use super::inbox::Message;
 use super::session::{BETWEEN_LISTINGS, End, Phase, Session};
 
@@ -19,11 +22,11 @@ impl Session {
         match message {
             Message::Hint(hint) => self.take_hint(hint),
             Message::Overflow => self.overflowed(),
-            Message::Input(InputEvent::Bytes { bytes, at }) => {
-                if let Some(key) = self.parts.console.key(&bytes, at) {
-                    self.pressed(key);
-                }
-            }
+            Message::Input(InputEvent::Bytes { bytes, at }) => match self.parts.console.key(&bytes, at) {
+                Some(Pressed::Watch(key)) => self.pressed(key),
+                Some(Pressed::Gate(question, key)) => self.pressed_for_gate(question, key),
+                None => {}
+            },
             Message::Input(InputEvent::Foreground) => self.parts.console.resume(),
             Message::Input(InputEvent::HungUp) => {
                 self.parts.console.hang_up();
@@ -32,6 +35,7 @@ impl Session {
             // An event of a later version tells nothing that could be an answer.
             Message::Input(_) => {}
             Message::Signal(signal) => self.signalled(signal),
+            Message::Gate(slate) => self.parts.console.gate_says(slate),
         }
     }
 
@@ -178,6 +182,14 @@ impl Session {
             Key::Accept | Key::Reject | Key::Each => self.answer(key),
             Key::Details => self.show_details(),
             Key::Help => self.parts.console.help(),
+        }
+    }
+
+    fn pressed_for_gate(&mut self, question: QuestionId, key: GateKey) {
+        match (key, &self.guest) {
+            (GateKey::Details, _) => self.parts.console.gate_details(),
+            (key, Some(guest)) => guest.press(question, key),
+            (_, None) => {}
         }
     }
 }

@@ -17,6 +17,8 @@ use platform::{Hint, LostCause, Moment};
 
 use crate::baseline::Caps;
 
+use super::guest::Slate;
+
 /// Room for hints beyond the largest protected set: listing all of that again must not overflow by itself.
 const SPARE_ROOM: usize = 1 << 16;
 
@@ -36,6 +38,8 @@ pub enum Message {
     Input(InputEvent),
     /// A signal.
     Signal(Signal),
+    /// What the gate in this terminal has to say.
+    Gate(Slate),
 }
 
 /// An empty inbox, and the way into it.
@@ -60,6 +64,7 @@ struct Shared {
 struct Waiting {
     /// Input and signals.
     voices: VecDeque<Message>,
+    slate: Option<Slate>,
     hints: VecDeque<Hint>,
     /// The hints that wait, without their times.
     known: HashSet<Hint>,
@@ -78,7 +83,7 @@ impl Shared {
 
 impl Waiting {
     fn is_empty(&self) -> bool {
-        self.voices.is_empty() && self.hints.is_empty() && !self.overflowed
+        self.voices.is_empty() && self.slate.is_none() && self.hints.is_empty() && !self.overflowed
     }
 
     fn hint(&mut self, hint: Hint, room: usize) {
@@ -163,6 +168,11 @@ impl Post {
         self.leave(|waiting| waiting.signal(signal));
     }
 
+    /// Lets the gate in this terminal say something.
+    pub fn gate(&self, say: impl FnOnce(&mut Slate)) {
+        self.leave(|waiting| say(waiting.slate.get_or_insert_default()));
+    }
+
     fn leave(&self, put: impl FnOnce(&mut Waiting)) -> bool {
         let mut waiting = self.shared.waiting();
         if waiting.closed {
@@ -192,6 +202,7 @@ impl Inbox {
         let arrived = self.shared.arrived.wait_timeout_while(waiting, timeout, |waiting| waiting.is_empty());
         let (mut waiting, _) = arrived.unwrap_or_else(PoisonError::into_inner);
         let voices = std::mem::take(&mut waiting.voices);
+        let slate = waiting.slate.take().map(Message::Gate);
         let mut overflowed = false;
         let mut known = HashSet::new();
         if self.taken.is_empty() {
@@ -204,7 +215,7 @@ impl Inbox {
         // May be large, and nobody has to wait for that.
         drop(known);
         let hints = self.taken.drain(..self.taken.len().min(most)).map(Message::Hint);
-        voices.into_iter().chain(overflowed.then_some(Message::Overflow)).chain(hints).collect()
+        voices.into_iter().chain(slate).chain(overflowed.then_some(Message::Overflow)).chain(hints).collect()
     }
 }
 

@@ -45,6 +45,11 @@ pub fn decided(path: &str, outcome: Outcome) -> String {
     }
 }
 
+/// A change was allowed at the gate's question.
+pub fn approved(path: &str) -> String {
+    format!("keep watch: {path} accepted (as answered at the gate)")
+}
+
 /// What was decided about something that has nothing to be put back: it was taken away.
 pub fn taken_away(path: &str, outcome: Outcome) -> String {
     let why = match outcome {

@@ -11,6 +11,13 @@ use crate::rules::{Class, Mode};
 use super::machine::{Input, Seen};
 use super::session::Session;
 
+/// Whether what was looked at is in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    Yes,
+    No,
+}
+
 /// How long a path that is gone or empty is given to be filled again before it is asked about.
 const SETTLE: Duration = Duration::from_millis(15);
 
@@ -70,10 +77,14 @@ impl Session {
 
     /// Looks at one path and tells the machine what came of it.
     pub(super) fn look_at(&mut self, place: &Place, at: Moment) {
+        // What is accepted without another question is stored before.
+        if self.parts.approvals.has(place) && self.look_to_accept(place, at).is_ok() {
+            return;
+        }
         let Some(class) = self.class_of(place) else { return };
         let max_bytes = self.options.max_file_bytes;
         let looked = look(self.parts.roots.get(place.root), &place.path, max_bytes);
-        self.judge(place, class, looked, at);
+        self.judge(place, class, looked, at, Stored::No);
     }
 
     /// Looks at one path, puts its content into the store, and tells the machine. `false` if the content could not be
@@ -87,7 +98,7 @@ impl Session {
             Err(error) => Err(crate::cli::exit::causes(error)),
         };
         if !matches!(looked, Err(LookError::Store { .. })) {
-            self.judge(place, class, looked, at);
+            self.judge(place, class, looked, at, Stored::Yes);
         }
         refused
     }
@@ -97,7 +108,7 @@ impl Session {
         self.baseline.get(place).map(|row| row.class).or_else(|| self.parts.rules.classify(place))
     }
 
-    fn judge(&mut self, place: &Place, class: Class, looked: Result<Look, LookError>, at: Moment) {
+    fn judge(&mut self, place: &Place, class: Class, looked: Result<Look, LookError>, at: Moment, stored: Stored) {
         let now = match looked {
             Ok(look) => {
                 self.remember_bytes(place, look.bytes);
@@ -126,6 +137,15 @@ impl Session {
         } else {
             self.compare(place, &now)
         };
+        if let Some(change) = &change
+            && class.mode == Mode::Restore
+            && stored == Stored::Yes
+            && self.is_approved(place, change)
+        {
+            self.settling.remove(place);
+            let seen = Seen { place: place.clone(), class, change: change.clone(), detected: at };
+            return self.step(Input::Approved(seen));
+        }
         let Some(at) = self.settle(place, class, change.as_ref(), at) else { return };
         if change.is_none() {
             self.after_bytes.remove(place);
@@ -142,6 +162,14 @@ impl Session {
             );
         }
         self.step(Input::Looked { place: place.clone(), class, change, detected: at });
+    }
+
+    /// Whether the person has allowed this at the gate's question, and what was stored of it is durable.
+    fn is_approved(&self, place: &Place, change: &Change) -> bool {
+        let absent = Snapshot::absent();
+        let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot);
+        let (new, now) = (self.options.new_file, self.now());
+        self.parts.approvals.take(place, accepted, &change.after, new, now) && self.parts.objects.sync().is_ok()
     }
 
     /// Whether this is what a restore had to leave in its directory, or lies in that, untouched since: it was rejected
@@ -182,7 +210,9 @@ impl Session {
         };
         let detected = started.as_ref().map_or(at, |started| started.seen.detected.min(at));
         let emptied = matches!(change.after.content, Content::Regular { size: 0, .. });
-        if !emptied && !change.after.is_absent() || self.machine.is_open(place) || self.end.is_some() {
+        // A file that a gate in this terminal is about to give its name.
+        let passes = self.parts.approvals.may_pass_by(place);
+        if !emptied && !passes && !change.after.is_absent() || self.machine.is_open(place) || self.end.is_some() {
             return Some(detected);
         }
         let now = self.now();

@@ -95,6 +95,7 @@ impl Machine {
             Input::Looked { place, class, change, detected } => {
                 self.looked(place, class, change, detected.min(now), now, &mut effects);
             }
+            Input::Approved(seen) => self.approved(seen, now, &mut effects),
             Input::Passed(seen) => self.passed(seen, now, &mut effects),
             Input::Answer { answer, question, version, held } => {
                 self.answered(answer, question, version, &held, &mut effects);
@@ -132,10 +133,14 @@ impl Machine {
         Some((group.id, group.version, self.groups.len() - 1))
     }
 
+    /// When the first of all pending changes is restored without an answer.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
     /// When [`Input::Tick`] is needed, if nothing else happens.
     pub fn wake_at(&self) -> Option<Moment> {
-        let first = self.deadlines.first().map(|(deadline, _)| *deadline);
-        first.into_iter().chain(self.reported.values().map(Reported::due)).min()
+        self.next_deadline().into_iter().chain(self.reported.values().map(Reported::due)).min()
     }
 
     /// The paths restored without asking.
@@ -244,6 +249,23 @@ impl Machine {
         self.pending.insert(place, Pending { seen, deadline, order, seat, joined: version, changed: version });
         // The look may have come so late that the time is over already.
         self.expire(now, effects);
+    }
+
+    /// The person has been asked already: what waits of the path is settled by that.
+    fn approved(&mut self, seen: Seen, now: Moment, effects: &mut Vec<Effect>) {
+        let Seen { place, class, change, detected } = &seen;
+        if self.refused.contains_key(place) || self.accepting.contains_key(place) {
+            // What is under way with the path comes to its end first.
+            return self.looked(place.clone(), *class, Some(change.clone()), *detected, now, effects);
+        }
+        let pending = self.take_pending(place).unwrap_or_else(|| {
+            let order = (self.next_group, 0);
+            self.next_group += 1;
+            let deadline = *detected + self.settings.decision_timeout;
+            Pending { seen: seen.clone(), deadline, order, seat: 0, joined: 0, changed: 0 }
+        });
+        self.accepting.insert(place.clone(), Pending { seen: seen.clone(), ..pending });
+        effects.push(Effect::AcceptApproved(seen));
     }
 
     fn vanished(&mut self, place: &Place, effects: &mut Vec<Effect>) {

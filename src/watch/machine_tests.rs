@@ -416,6 +416,47 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 1..60)
 }
 
+impl Run {
+    fn approved(&mut self, path: &str, content: &str, millis: u64) -> Vec<Effect> {
+        let seen = Seen { place: place(path), class: SECRET, change: change(content), detected: at(millis) };
+        self.0.step(Input::Approved(seen), at(millis))
+    }
+}
+
+#[test]
+fn what_was_allowed_at_another_question_is_accepted_and_ends_its_own() {
+    let mut run = Run::new(3);
+    let effects = run.approved(".env", "asked elsewhere", 0);
+    assert!(matches!(&effects[..], [Effect::AcceptApproved(seen)] if seen.change == change("asked elsewhere")));
+    assert_eq!(run.0.step(Input::Accepted(place(".env")), at(1)), []);
+    // One that waits already is settled by it, whatever was shown.
+    run.write(".env", "shown", 10);
+    assert!(matches!(&run.approved(".env", "allowed", 20)[..], [Effect::AcceptApproved(_)]));
+    assert!(run.0.question().is_none());
+    assert_eq!(run.tick(60_000), [], "its deadline is gone with it");
+}
+
+#[test]
+fn what_was_allowed_and_cannot_be_accepted_is_asked_about_with_the_time_it_had() {
+    let mut run = Run::new(3);
+    run.approved(".env", "allowed", 5);
+    assert!(run.0.question().is_none());
+    assert_eq!(run.0.step(Input::NotAccepted(place(".env")), at(10)), []);
+    let question = run.0.question().expect("it is asked about");
+    assert_eq!(question.deadline, at(20_005));
+    assert!(matches!(&run.answer(Answer::Reject, 30)[..], [Effect::Restore(_)]));
+}
+
+#[test]
+fn a_path_on_its_way_back_is_not_accepted_in_between() {
+    let mut run = Run::new(3);
+    run.write(".env", "refused", 0);
+    run.answer(Answer::Reject, 400);
+    assert_eq!(run.approved(".env", "allowed", 500), []);
+    run.restored(".env");
+    assert!(matches!(&run.approved(".env", "allowed", 600)[..], [Effect::AcceptApproved(_)]));
+}
+
 proptest! {
     /// However an adversary writes and reverts: a path that stays changed is decided within one decision timeout of the
     /// first sight of its current, undecided run of changes; and nothing is accepted that was not on screen.

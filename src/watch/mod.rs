@@ -1,10 +1,12 @@
 //! The watch: from a hint to a decision, and from a decision to the file.
 
 mod acting;
+pub mod approvals;
 mod asking;
 pub mod console;
 mod ending;
 pub mod expected;
+pub mod guest;
 mod hearing;
 pub mod inbox;
 pub mod lines;

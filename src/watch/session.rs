@@ -20,8 +20,10 @@ use crate::rules::assemble::ScopeSource;
 use crate::rules::set::RuleSet;
 use crate::store::{Objects, Quarantine};
 
+use super::approvals::{Approvals, NewFile};
 use super::console::Console;
 use super::expected::Expected;
+use super::guest::{Guest, Opening};
 use super::inbox::Inbox;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
@@ -61,6 +63,10 @@ pub struct Parts {
     pub lock: Lock,
     /// Polling, for what the backend cannot cover.
     pub start_polling: StartPolling,
+    /// A gate for this terminal, unless there is none; it serves once the watch does.
+    pub gate: Option<Opening>,
+    /// What the person has allowed at its questions.
+    pub approvals: Approvals,
 }
 
 /// How this watch was asked for.
@@ -78,6 +84,8 @@ pub struct Options {
     pub interval: Duration,
     /// Largest protected file in bytes.
     pub max_file_bytes: u64,
+    /// What a file has that is made by the person's own programs.
+    pub new_file: NewFile,
     /// Whether dependencies are frozen.
     pub frozen: bool,
     /// The allowed area.
@@ -139,6 +147,8 @@ pub struct Session {
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
+    /// The gate in this terminal, once it serves.
+    pub(super) guest: Option<Guest>,
     pub(super) polling: Option<Box<dyn Subscription>>,
     /// When everything was last listed again after an overflow of ours, and when it has to be.
     pub(super) listed: Option<Moment>,
@@ -188,6 +198,7 @@ impl Session {
             after_bytes: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
+            guest: None,
             polling: None,
             listed: None,
             list_at: None,

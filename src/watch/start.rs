@@ -185,6 +185,12 @@ impl Session {
             self.options.frozen,
             scope.as_deref(),
         ));
+        // Before, what a client changes would be taken for what was there.
+        match self.parts.gate.take().map(|open| open()) {
+            Some(Ok(guest)) => self.guest = Some(guest),
+            Some(Err(refusal)) => self.failed_start = Some(refusal),
+            None => {}
+        }
     }
 
     /// Makes contents and baseline durable: from here on a crash ends in this state.

@@ -143,7 +143,7 @@ impl Lab {
     pub fn accepted(&self, path: &str, text: &str) -> Event {
         Objects::open(self.state().dir()).expect("opens").put(text.as_bytes()).expect("puts");
         let (kind, snapshot) = (ChangeKind::Modified, self.record(text));
-        Event::Accepted { path: path.into(), rule: Rule::Secrets, kind, snapshot }
+        Event::Accepted { path: path.into(), rule: Rule::Secrets, kind, snapshot, asked: None }
     }
 
     /// Puts a copy of the file into quarantine and removes it.

@@ -12,3 +12,4 @@ mod support;
 mod agent;
 mod refusals;
 mod serving;
+mod together;

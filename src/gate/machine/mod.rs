@@ -183,7 +183,7 @@ impl Machine {
                 // It came again and runs: the answer that was kept for it must not let it run once more.
                 kept::take(&mut self.kept, &call);
                 effects.push(Effect::Audit(allowed(&call, by)));
-                return effects.push(Effect::Run(call.ticket));
+                return effects.push(Effect::Run { ticket: call.ticket, answered: false });
             }
             Finding::Uncovered(actions, ceiling) => (actions, ceiling),
         };
@@ -197,7 +197,7 @@ impl Machine {
         match kept::take(&mut self.kept, &call) {
             Some(Verdict::Run) => {
                 effects.push(Effect::Audit(allowed(&call, "answer")));
-                return effects.push(Effect::Run(call.ticket));
+                return effects.push(Effect::Run { ticket: call.ticket, answered: true });
             }
             Some(Verdict::Deny(action)) => return deny(&call, action, Denial::Declined, effects),
             None => {}

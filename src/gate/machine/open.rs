@@ -143,8 +143,9 @@ impl Open {
 
     /// Ends it: its calls run.
     pub(super) fn run(self, settlement: Settlement, effects: &mut Vec<Effect>) {
+        let answered = matches!(settlement, Settlement::Allowed(_));
         effects.push(self.settled(settlement));
-        effects.extend(self.waiters.into_iter().map(Effect::Run));
+        effects.extend(self.waiters.into_iter().map(|ticket| Effect::Run { ticket, answered }));
     }
 
     /// Ends it: its calls are denied.

@@ -320,7 +320,7 @@ impl Account {
         let mut over = BTreeSet::new();
         for effect in &effects {
             match effect {
-                Effect::Run(ticket) => {
+                Effect::Run { ticket, answered: by_answer } => {
                     let call = self.waiting.remove(ticket);
                     prop_assert!(call.is_some(), "{ticket:?} ran, and had been decided before");
                     let call = call.expect("was checked");
@@ -328,6 +328,7 @@ impl Account {
                     let answered = taken.as_ref().is_some_and(|(question, _)| question.call.is_same(&call));
                     let kept = came_back && matches!(&input, Input::Called(called) if called.ticket == *ticket);
                     prop_assert!(self.is_free(&call) || answered || kept, "nobody allowed {call:?}");
+                    prop_assert!(!by_answer || answered || kept, "nobody was asked about {call:?}");
                 }
                 Effect::Deny { ticket, action, denial } => {
                     let call = self.waiting.remove(ticket);

@@ -93,7 +93,10 @@ fn grants(targets: &[&str]) -> Vec<Grant> {
 }
 
 fn runs(effects: &[Effect]) -> Vec<Ticket> {
-    effects.iter().filter_map(|effect| if let Effect::Run(ticket) = effect { Some(*ticket) } else { None }).collect()
+    effects
+        .iter()
+        .filter_map(|effect| if let Effect::Run { ticket, .. } = effect { Some(*ticket) } else { None })
+        .collect()
 }
 
 fn denials(effects: &[Effect]) -> Vec<(Ticket, Denial)> {

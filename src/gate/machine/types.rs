@@ -170,7 +170,12 @@ pub enum Settlement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Carry the call out.
-    Run(Ticket),
+    Run {
+        /// The call.
+        ticket: Ticket,
+        /// Whether the person was asked about this very call and said yes: no grant and no policy is an answer.
+        answered: bool,
+    },
     /// Tell the caller that it is denied.
     Deny {
         /// The call.

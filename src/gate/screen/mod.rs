@@ -16,7 +16,7 @@ use platform::terminal::{RawGuard, Terminal};
 use platform::{Clock, Moment};
 
 use crate::ask::panel::Glass;
-use crate::ask::{Bell, Block, Panel, Printed, Reading, Typed, certain};
+use crate::ask::{Bell, Block, Panel, Printed, Reading, SharedPanel, Typed, certain};
 use crate::gate::machine::{Question, QuestionId};
 use crate::gate::serve::{Board, GateKey};
 
@@ -56,7 +56,7 @@ struct Shown {
 
 /// The terminal of a gate.
 pub struct Screen {
-    panel: Panel,
+    panel: SharedPanel,
     shown: Option<Shown>,
     rung: Option<Moment>,
     /// Lines for when the question is settled, and how many more there were.
@@ -67,15 +67,16 @@ pub struct Screen {
 impl Screen {
     /// A terminal in raw mode, with nothing on it yet.
     pub fn new(terminal: Terminal, raw: RawGuard, colour: bool, clock: Arc<dyn Clock>) -> Self {
-        Self::of(Panel::new(terminal, raw, colour, clock, LOST))
+        Self::beside(SharedPanel::new(Panel::new(terminal, raw, colour, clock, LOST)))
     }
 
     /// Whatever shows bytes, with nothing on it yet.
     pub fn on(glass: Box<dyn Glass>, colour: bool, clock: Arc<dyn Clock>) -> Self {
-        Self::of(Panel::on(glass, colour, clock, LOST))
+        Self::beside(SharedPanel::new(Panel::on(glass, colour, clock, LOST)))
     }
 
-    fn of(panel: Panel) -> Self {
+    /// On a panel that somebody else draws on, too: only one may have a question on it at a time.
+    pub fn beside(panel: SharedPanel) -> Self {
         Self { panel, shown: None, rung: None, later: Vec::new(), dropped: 0 }
     }
 
@@ -90,9 +91,9 @@ impl Screen {
             return false;
         }
         self.leave();
-        let now = self.panel.now();
+        let now = self.panel.get().now();
         let words = Words::of(question);
-        let is_tall = !self.panel.has_room_for(&words.block(waiting, false), question.deadline);
+        let is_tall = !self.panel.get().has_room_for(&words.block(waiting, false), question.deadline);
         let shown = Shown {
             id: question.id,
             deadline: question.deadline,
@@ -112,7 +113,7 @@ impl Screen {
         if bell == Bell::Ring {
             self.rung = Some(now);
         }
-        self.panel.ask(shown.block(), shown.deadline, bell, Reading::Anew);
+        self.panel.get().ask(shown.block(), shown.deadline, bell, Reading::Anew);
         self.shown = Some(shown);
         true
     }
@@ -125,16 +126,16 @@ impl Screen {
     /// The question on the screen is settled: this one line stays below it.
     pub fn settled(&mut self, line: &str) {
         if self.shown.take().is_some() {
-            self.panel.close();
+            self.panel.get().close();
         }
-        self.panel.print(&[certain(line).into()]);
+        self.panel.get().print(&[certain(line).into()]);
         self.print_later();
     }
 
     /// The question on the screen is none any more, and nothing is to be said of it.
     pub fn leave(&mut self) {
         if self.shown.take().is_some() {
-            self.panel.close();
+            self.panel.get().close();
         }
         self.print_later();
     }
@@ -152,7 +153,7 @@ impl Screen {
             }
             shown.beside += 1;
         }
-        self.panel.print(&[certain(line).into()]);
+        self.panel.get().print(&[certain(line).into()]);
     }
 
     fn print_later(&mut self) {
@@ -162,13 +163,14 @@ impl Screen {
             self.dropped = 0;
         }
         if !lines.is_empty() {
-            self.panel.print(&lines);
+            self.panel.get().print(&lines);
         }
     }
 
     /// Takes bytes from the keyboard. A key that is not offered is none.
     pub fn key(&mut self, bytes: &[u8], at: Moment) -> Option<GateKey> {
-        let key = match self.panel.key(bytes, at)? {
+        let typed = self.panel.get().key(bytes, at)?;
+        let key = match typed {
             Typed::Interrupt => return Some(GateKey::Interrupt),
             Typed::Suspend => return Some(GateKey::Suspend),
             Typed::Byte(key) => key,
@@ -207,66 +209,66 @@ impl Screen {
         if more > 0 {
             lines.push(format!("  … {more} more lines; [d] shows the next").into());
         }
-        self.panel.print(&lines);
-        self.panel.read_again();
+        self.panel.get().print(&lines);
+        self.panel.get().read_again();
     }
 
     /// When the countdown, or a terminal that took no bytes, needs attention.
     pub fn wake_at(&self) -> Option<Moment> {
         let count =
             self.shown.as_ref().filter(|shown| shown.told != shown.waiting).map(|shown| shown.drawn + COUNT_AGAIN);
-        [self.panel.wake_at(), count].into_iter().flatten().min()
+        [self.panel.get().wake_at(), count].into_iter().flatten().min()
     }
 
     /// Draws the countdown, and what the terminal did not take before.
     pub fn tick(&mut self) {
         self.count_again();
-        self.panel.tick();
+        self.panel.get().tick();
     }
 
     /// The last line tells how many wait; in a storm of calls only now and then.
     fn count_again(&mut self) {
-        let now = self.panel.now();
+        let now = self.panel.get().now();
         if let Some(shown) = &mut self.shown
             && shown.told != shown.waiting
             && now.since(shown.drawn) >= COUNT_AGAIN
         {
             (shown.told, shown.drawn) = (shown.waiting, now);
-            self.panel.ask(shown.block(), shown.deadline, Bell::Silent, Reading::Known);
+            self.panel.get().ask(shown.block(), shown.deadline, Bell::Silent, Reading::Known);
         }
     }
 
     /// The terminal has another size.
     pub fn resize(&mut self) {
-        self.panel.resize();
+        self.panel.get().resize();
     }
 
     /// Undoes raw mode, stops the process, and comes back when it goes on.
     pub fn suspend(&mut self) {
-        self.panel.suspend();
+        self.panel.get().suspend();
     }
 
     /// We were continued, by our own suspending or by somebody else.
     pub fn go_on(&mut self) {
-        self.panel.go_on();
+        self.panel.get().go_on();
     }
 
     /// We go on after a stop, or are back in the foreground: raw mode again, and the question below whatever was printed
     /// meanwhile.
     pub fn resume(&mut self) {
-        self.panel.resume();
+        self.panel.get().resume();
     }
 
     /// The terminal is gone: nothing is written any more, and no key counts.
     pub fn hang_up(&mut self) {
-        self.panel.hang_up();
+        self.panel.get().hang_up();
         self.shown = None;
     }
 
     /// Leaves the terminal as it was found; a question that is open stays in the scrollback.
     pub fn finish(&mut self) {
         self.leave();
-        self.panel.finish();
+        self.panel.get().finish();
     }
 }
 

@@ -27,26 +27,32 @@ pub trait Board {
     fn settled(&mut self, line: &str);
     /// A line, above the question if there is one.
     fn line(&mut self, line: &str);
+    // The rest is for a terminal of the gate's own.
+
     /// Takes what was typed.
-    fn key(&mut self, bytes: &[u8], at: Moment) -> Option<GateKey>;
+    fn key(&mut self, _bytes: &[u8], _at: Moment) -> Option<GateKey> {
+        None
+    }
     /// Shows the difference of the question on the screen.
-    fn details(&mut self);
+    fn details(&mut self) {}
     /// When [`Board::tick`] has something to do.
-    fn wake_at(&self) -> Option<Moment>;
+    fn wake_at(&self) -> Option<Moment> {
+        None
+    }
     /// Counts the seconds, and writes what the terminal did not take before.
-    fn tick(&mut self);
+    fn tick(&mut self) {}
     /// The terminal has another size.
-    fn resize(&mut self);
+    fn resize(&mut self) {}
     /// Stops the process until somebody continues it.
-    fn suspend(&mut self);
+    fn suspend(&mut self) {}
     /// Draws anew after a stop, or back in the foreground.
-    fn resume(&mut self);
+    fn resume(&mut self) {}
     /// We were continued, by our own suspending or by somebody else.
-    fn go_on(&mut self);
+    fn go_on(&mut self) {}
     /// The terminal is gone.
-    fn hang_up(&mut self);
+    fn hang_up(&mut self) {}
     /// Leaves the terminal as it was found.
-    fn finish(&mut self);
+    fn finish(&mut self) {}
 }
 
 /// Nobody's side: for a gate without a terminal, which never asks.
@@ -57,18 +63,4 @@ impl Board for Silent {
     fn show(&mut self, _question: &Question, _waiting: usize) {}
     fn settled(&mut self, _line: &str) {}
     fn line(&mut self, _line: &str) {}
-    fn key(&mut self, _bytes: &[u8], _at: Moment) -> Option<GateKey> {
-        None
-    }
-    fn details(&mut self) {}
-    fn wake_at(&self) -> Option<Moment> {
-        None
-    }
-    fn tick(&mut self) {}
-    fn resize(&mut self) {}
-    fn suspend(&mut self) {}
-    fn resume(&mut self) {}
-    fn go_on(&mut self) {}
-    fn hang_up(&mut self) {}
-    fn finish(&mut self) {}
 }

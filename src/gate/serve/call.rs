@@ -1,13 +1,13 @@
 //! A call that has no result yet.
 
 use crate::digest::Digest;
-use crate::gate::action::Action;
-use crate::gate::files::Prepared;
-use crate::gate::files::{Change, Job};
+use crate::gate::action::{Action, Target};
+use crate::gate::files::{Change, Job, Prepared};
 use crate::gate::path::FilePath;
 use crate::gate::tools::{Request, Tool};
 
 use super::facts::Asked;
+use super::parts::Coming;
 
 /// How often a decided change is decided anew because something else was there when it was to be done.
 pub(super) const MOST_ROUNDS: u8 = 3;
@@ -73,6 +73,8 @@ pub(super) struct Found {
     pub(super) actions: Vec<Action>,
     /// What is there now.
     pub(super) state: String,
+    /// Of a move: the digest of what arrives.
+    pub(super) arrives: Option<Digest>,
     /// Facts for the question.
     pub(super) facts: Vec<String>,
     /// What `d` shows.
@@ -93,8 +95,24 @@ impl Found {
             return Err("the change has no target".to_owned());
         }
         let digest = super::canonical::with_state(call, &prepared.state);
-        let Prepared { facts, difference, state, .. } = prepared;
-        Ok(Self { digest, actions, state, facts, difference, looked, turn })
+        let Prepared { paths: _, facts, difference, state, after } = prepared;
+        let arrives = after.last().and_then(|after| Digest::parse(after.digest.as_deref()?));
+        Ok(Self { digest, actions, state, arrives, facts, difference, looked, turn })
+    }
+
+    /// What the paths will be once it is done. As far as it can be known here it does not come from the process.
+    pub(super) fn coming(&self, change: &Change) -> Vec<Coming> {
+        let contents = match change {
+            Change::Write(write) => vec![Some(Digest::of(write.content.as_bytes()))],
+            Change::Remove(_) => vec![None],
+            // What is no regular file is not expected where it arrives.
+            Change::Move(_) => std::iter::once(None).chain(self.arrives.map(Some)).collect(),
+        };
+        let paths = self.actions.iter().filter_map(|action| match action.target() {
+            Target::Path(path) => Some(path.clone()),
+            Target::Host(_) | Target::User | Target::Note(_) => None,
+        });
+        paths.zip(contents).map(|(path, content)| Coming { path, content }).collect()
     }
 
     /// Takes out what only the question needs; returns it, and how many bytes that is.

@@ -42,8 +42,8 @@ impl Gate {
                     stores = true;
                     self.remember(&grants, unwritten.as_deref());
                 }
-                Effect::Run(ticket) => match &unwritten {
-                    None => self.run_call(ticket),
+                Effect::Run { ticket, answered } => match &unwritten {
+                    None => self.run_call(ticket, answered),
                     Some(why) => self.close(
                         ticket,
                         Outcome::Failed(format!("not done, since the gate cannot write its audit: {why}")),

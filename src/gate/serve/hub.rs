@@ -18,7 +18,7 @@ use super::errands::{self, Errands};
 use super::herald::Herald;
 use super::lane::{GONE, Lane, LaneName};
 use super::message::Message;
-use super::parts::{Books, OnWake, Parts};
+use super::parts::{Books, OnWake, Parts, Watch};
 
 /// Why a gate ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub struct Gate {
     pub(super) errands: Errands,
     pub(super) herald: Herald,
     pub(super) on_wake: Option<OnWake>,
+    pub(super) watch: Option<Box<dyn Watch>>,
     pub(super) clock: Arc<dyn Clock>,
     messages: Receiver<Message>,
     pub(super) to_core: Sender<Message>,
@@ -89,6 +90,7 @@ impl Gate {
             chores,
             herald,
             on_wake,
+            watch,
             clock,
             messages,
             to_core,
@@ -108,6 +110,7 @@ impl Gate {
             errands,
             herald,
             on_wake,
+            watch,
             clock,
             messages,
             to_core,
@@ -230,7 +233,7 @@ impl Gate {
 
     fn sort(&mut self, message: Message, urgent: &mut Vec<Message>) {
         match message {
-            Message::Input(_) | Message::Signal(_) => urgent.push(message),
+            Message::Input(_) | Message::Pressed { .. } | Message::Signal(_) => urgent.push(message),
             other => self.backlog.push_back(other),
         }
     }

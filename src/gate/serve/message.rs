@@ -11,9 +11,10 @@ use serde_json::{Map, Value};
 
 use crate::digest::Digest;
 use crate::gate::files::{Answer, Job};
-use crate::gate::machine::Ticket;
+use crate::gate::machine::{QuestionId, Ticket};
 use crate::gate::wire::FromClient;
 
+use super::board::GateKey;
 use super::lane::LaneName;
 use super::parts::Due;
 
@@ -70,6 +71,13 @@ pub enum Message {
     Due(Vec<Due>),
     /// Bytes from the terminal, or its end.
     Input(InputEvent),
+    /// A key that was pressed at a terminal that is not ours alone.
+    Pressed {
+        /// The question that was on the screen.
+        question: QuestionId,
+        /// What the key means for it.
+        key: GateKey,
+    },
     /// A signal.
     Signal(Signal),
 }

@@ -7,9 +7,11 @@ use std::time::SystemTime;
 use platform::{Clock, Moment};
 use serde_json::{Map, Value};
 
+use crate::digest::Digest;
 use crate::gate::audit::AuditEvent;
 use crate::gate::files::{Answer, Job};
-use crate::gate::machine::Machine;
+use crate::gate::machine::{Machine, Ticket};
+use crate::gate::path::FilePath;
 use crate::gate::pattern::Grant;
 pub use crate::gate::services::Due;
 use crate::gate::tools::{Request, Tool};
@@ -76,6 +78,23 @@ pub trait Books: Send {
     fn write(&mut self, event: &AuditEvent, at: SystemTime) -> Result<(), String>;
 }
 
+/// What a path will be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coming {
+    /// Which path.
+    pub path: FilePath,
+    /// The digest of its content; `None` if it will be absent.
+    pub content: Option<Digest>,
+}
+
+/// A watch of the same root in this process: it is told what the person has answered, so that it need not ask again.
+pub trait Watch: Send {
+    /// A change is about to be done that the person was asked about and allowed.
+    fn expect(&mut self, ticket: Ticket, coming: Vec<Coming>);
+    /// It was done, or was not.
+    fn is_over(&mut self, ticket: Ticket, was_done: bool);
+}
+
 /// Everything a gate is made of.
 pub struct Parts {
     /// The tools there are: the cage, and of it what this version serves.
@@ -96,6 +115,8 @@ pub struct Parts {
     pub herald: Herald,
     /// Starts a program with a wake's note.
     pub on_wake: Option<OnWake>,
+    /// The watch beside it.
+    pub watch: Option<Box<dyn Watch>>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// What the core is told.

@@ -60,6 +60,12 @@ impl Gate {
                     self.pressed(key);
                 }
             }
+            // Another question may have come meanwhile: this key was not for it.
+            Message::Pressed { question, key } => {
+                if self.shown.is_some_and(|(shown, _)| shown == question) {
+                    self.pressed(key);
+                }
+            }
             Message::Input(InputEvent::Foreground) => self.board.resume(),
             Message::Input(InputEvent::HungUp) => {
                 self.board.hang_up();
@@ -254,11 +260,16 @@ impl Gate {
     }
 
     /// The machine says that a call is to be carried out.
-    pub(super) fn run_call(&mut self, ticket: Ticket) {
+    pub(super) fn run_call(&mut self, ticket: Ticket, answered: bool) {
         let Some(call) = self.calls.get_mut(&ticket) else { return };
         match std::mem::replace(&mut call.stage, Stage::Acting) {
             Stage::Deciding(decided) => match *decided {
-                Decided::Change(change, found) => self.act(ticket, change, found.state),
+                Decided::Change(change, found) => {
+                    if answered && let Some(watch) = &mut self.watch {
+                        watch.expect(ticket, found.coming(&change));
+                    }
+                    self.act(ticket, change, found.state);
+                }
                 Decided::Chore(request) => self.chore(ticket, request),
             },
             Stage::Refreshing { before, .. } => call.stage = Stage::Refreshing { before, runs: true },
@@ -283,6 +294,9 @@ impl Gate {
         if matches!(job, Job::Act { .. }) {
             self.changing -= 1;
             self.last_change = self.answers;
+            if let Some(watch) = &mut self.watch {
+                watch.is_over(ticket, matches!(result, Ok(Answer::Done(_))));
+            }
         }
         let answer = result.unwrap_or_else(|why| Answer::Failed(format!("the gate could not do this: {why}")));
         match (job, answer) {

@@ -154,3 +154,16 @@ proptest! {
         prop_assert!(owed.is_empty(), "{owed:?}");
     }
 }
+
+#[test]
+fn what_the_gate_says_comes_after_the_person_and_before_the_hints() {
+    let (post, mut inbox) = with_room(9);
+    post.hint(touched(1, 1));
+    post.gate(|slate| slate.more = 1);
+    post.signal(Signal::Interrupt);
+    post.gate(|slate| slate.more += 1);
+    let slate = crate::watch::guest::Slate { more: 2, ..Default::default() };
+    let expected = [Message::Signal(Signal::Interrupt), Message::Gate(slate), Message::Hint(touched(1, 1))];
+    assert_eq!(all(&mut inbox), expected);
+    assert_eq!(all(&mut inbox), [], "it is taken once");
+}

@@ -66,6 +66,8 @@ pub enum Effect {
     /// The change was accepted: move the baseline to it, then say [`Input::Accepted`](super::Input::Accepted) or
     /// [`Input::NotAccepted`](super::Input::NotAccepted) before anything else about the path.
     Accept(Seen),
+    /// The change was allowed at the gate's question: as [`Effect::Accept`].
+    AcceptApproved(Seen),
     /// A report-mode change: name it, list it, and move the baseline to it.
     Keep(Seen),
     /// The path is contested from now on.

@@ -34,6 +34,8 @@ pub enum Input {
         /// When the kernel's hint was read, or the look was made.
         detected: Moment,
     },
+    /// A protected path is as the person has allowed it to be at another question, and its content is stored.
+    Approved(Seen),
     /// A path that is as accepted was found to differ a moment ago, too shortly to be asked about.
     Passed(Seen),
     /// A key that counts. For an accept the caller has looked at every member again just before.

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
+use super::super::{GateKey, Message};
 use super::lab::{Seen, lab};
 use crate::gate::audit::AuditEvent;
+use crate::gate::machine::QuestionId;
 use crate::gate::wire::{FromClient, FromGate, Outcome};
 
 #[test]
@@ -202,4 +204,81 @@ fn what_is_no_file_is_asked_about_only_when_nobody_watches() {
     let refused = run.call("memory_write", json!({"path": "../x.md", "summary": "s", "content": "c"}));
     assert!(matches!(refused, Outcome::Failed(_)), "{refused:?}");
     assert_eq!(run.call("skill_load", json!({"name": "brewing"})), Outcome::Failed("no such skill".into()));
+}
+
+/// How the watch is told of this content.
+fn digest(content: &str) -> String {
+    crate::digest::Digest::of(content.as_bytes()).short()
+}
+
+#[test]
+fn a_watch_is_told_what_the_person_has_allowed_before_it_is_done() {
+    let lab = lab();
+    let mut client = lab.client();
+    lab.tree.set(|tree| tree.changes_wait = true);
+    let call = client.write(".env", "new");
+    lab.question_about("file .env");
+    assert!(lab.paper.look().told.is_empty(), "nothing is allowed yet");
+    lab.press(b"o");
+    lab.settled();
+    let expected = format!(".env {}", digest("new"));
+    drop(lab.paper.wait_while(|paper| paper.told.is_empty()));
+    assert_eq!(lab.paper.look().told, [expected.clone()]);
+    lab.tree.set(|tree| tree.changes_wait = false);
+    client.works(call);
+    assert_eq!(lab.paper.look().told, [expected, "done".to_owned()]);
+}
+
+#[test]
+fn a_grant_is_no_answer_that_a_watch_would_be_told() {
+    let lab = lab();
+    let mut client = lab.client();
+    let call = client.write(".env", "first");
+    lab.question_about("file .env");
+    lab.press(b"s");
+    client.works(call);
+    let call = client.write(".env", "second");
+    client.works(call);
+    let told = lab.paper.look().told.clone();
+    assert_eq!(told, [format!(".env {}", digest("first")), "done".to_owned(), "done".to_owned()]);
+}
+
+#[test]
+fn what_was_allowed_and_not_done_is_taken_back() {
+    let lab = lab();
+    let mut client = lab.client();
+    lab.tree.set(|tree| tree.changes_wait = true);
+    let call = client.write(".env", "new");
+    lab.question_about("file .env");
+    lab.press(b"o");
+    lab.settled();
+    lab.tree.set(|tree| {
+        tree.put(".env", "somebody else's");
+        tree.changes_wait = false;
+    });
+    // It is decided anew, and the person says no.
+    lab.question_about("file .env");
+    assert_eq!(lab.paper.look().told, [format!(".env {}", digest("new")), "not done".to_owned()]);
+    lab.press(b"n");
+    assert_eq!(client.denied(call), "declined");
+}
+
+#[test]
+fn a_key_for_a_question_that_is_gone_is_for_no_other() {
+    let lab = lab();
+    let mut client = lab.client();
+    let (one, two) = (client.write("1.txt", "x"), client.write("2.txt", "x"));
+    lab.question_about("file 1.txt");
+    let press = |question| {
+        let pressed = Message::Pressed { question: QuestionId(question), key: GateKey::No };
+        lab.to_core.send(pressed).expect("the gate runs");
+    };
+    press(0);
+    assert_eq!(client.denied(one), "declined");
+    lab.settled();
+    lab.question_about("file 2.txt");
+    press(0);
+    press(7);
+    lab.press(b"o");
+    client.works(two);
 }

@@ -16,7 +16,7 @@ use crate::gate::Tool;
 use crate::gate::audit::AuditEvent;
 use crate::gate::files::{Answer, Change, Job, Prepared};
 use crate::gate::frame;
-use crate::gate::machine::{Choice, Machine, Question, Settings};
+use crate::gate::machine::{Choice, Machine, Question, Settings, Ticket};
 use crate::gate::pattern::Grant;
 use crate::gate::policy::Policy;
 use crate::gate::tools::Request;
@@ -65,16 +65,6 @@ impl Board for ScriptedBoard {
         let offers = &self.question.as_ref()?.offers;
         offers.iter().find(|offer| offer.choice == choice).map(|offer| GateKey::Offer(offer.id))
     }
-    fn details(&mut self) {}
-    fn wake_at(&self) -> Option<Moment> {
-        None
-    }
-    fn tick(&mut self) {}
-    fn resize(&mut self) {}
-    fn suspend(&mut self) {}
-    fn resume(&mut self) {}
-    fn go_on(&mut self) {}
-    fn hang_up(&mut self) {}
     fn finish(&mut self) {
         let _ = self.seen.send(Seen::Finished);
     }
@@ -114,7 +104,7 @@ impl<T> Shared<T> {
         change(&mut self.look());
         self.0.1.notify_all();
     }
-    fn wait_while(&self, condition: impl FnMut(&mut T) -> bool) -> MutexGuard<'_, T> {
+    pub(super) fn wait_while(&self, condition: impl FnMut(&mut T) -> bool) -> MutexGuard<'_, T> {
         self.0.1.wait_timeout_while(self.look(), WITHIN, condition).expect("no holder panics").0
     }
 }
@@ -189,6 +179,8 @@ pub(super) struct Paper {
     pub(super) no_room_for_grants: bool,
     pub(super) no_room_for_audit: bool,
     pub(super) audit: Vec<AuditEvent>,
+    /// What the watch beside it was told.
+    pub(super) told: Vec<String>,
 }
 
 struct ScriptedBooks(Shared<Paper>);
@@ -217,6 +209,23 @@ impl Books for ScriptedBooks {
         drop(paper);
         self.0.0.1.notify_all();
         Ok(())
+    }
+}
+
+/// A watch that notes what it is told.
+struct ScriptedWatch(Shared<Paper>);
+
+impl Watch for ScriptedWatch {
+    fn expect(&mut self, _ticket: Ticket, coming: Vec<Coming>) {
+        self.0.set(|paper| {
+            for Coming { path, content } in coming {
+                let content = content.map_or_else(|| "absent".to_owned(), |digest| digest.short());
+                paper.told.push(format!("{} {content}", path.as_str()));
+            }
+        });
+    }
+    fn is_over(&mut self, _ticket: Ticket, was_done: bool) {
+        self.0.set(|paper| paper.told.push(if was_done { "done" } else { "not done" }.to_owned()));
     }
 }
 
@@ -313,6 +322,7 @@ pub(super) fn made(wish: Wish) -> Lab {
         on_wake: Some(Box::new(move |note| {
             let _ = wake.send(note.to_owned());
         })),
+        watch: Some(Box::new(ScriptedWatch(paper.clone()))),
         clock: Arc::new(SystemClock),
         messages,
         to_core: to_core.clone(),
