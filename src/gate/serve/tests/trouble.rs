@@ -6,6 +6,22 @@ use super::lab::{Wish, lab, made};
 use crate::gate::audit::AuditEvent;
 
 #[test]
+fn the_next_question_is_put_though_the_answer_to_the_last_could_not_be_stored() {
+    let lab = lab();
+    let mut client = lab.client();
+    lab.paper.set(|paper| paper.no_room_for_grants = true);
+    let first = client.write("a.txt", "1");
+    lab.question_about("file a.txt");
+    let second = client.write("b.txt", "1");
+    lab.press(b"a");
+    client.works(first);
+    assert!(lab.settled().contains("a.txt"));
+    lab.question_about("file b.txt");
+    lab.press(b"n");
+    assert_eq!(client.denied(second), "declined");
+}
+
+#[test]
 fn a_grant_that_cannot_be_stored_is_told_and_does_not_hold() {
     let lab = lab();
     let mut client = lab.client();
