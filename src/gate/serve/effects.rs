@@ -34,13 +34,13 @@ impl Gate {
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let unwritten = self.write_down(&effects).err();
-        let mut stores = false;
+        let (mut stores, mut is_kept) = (false, true);
         for effect in effects {
             match effect {
                 Effect::Audit(_) => {}
                 Effect::Remember(grants) => {
                     stores = true;
-                    self.remember(&grants, unwritten.as_deref());
+                    is_kept = self.remember(&grants, unwritten.as_deref());
                 }
                 Effect::Run(ticket) => match &unwritten {
                     None => self.run_call(ticket),
@@ -52,7 +52,18 @@ impl Gate {
                 Effect::Deny { ticket, action, denial } => {
                     self.close(ticket, Outcome::Denied { action: action.to_string(), denial });
                 }
-                Effect::Settled { question, action, settlement } => self.settled(question, &action, settlement),
+                Effect::Settled { question, action, settlement } => {
+                    let said = match settlement {
+                        Settlement::Allowed(_) | Settlement::Covered if unwritten.is_some() => {
+                            "allowed, and not done".to_owned()
+                        }
+                        Settlement::Allowed(Choice::Always | Choice::WidenAlways) if !is_kept => {
+                            "allowed, and not remembered".to_owned()
+                        }
+                        settlement => outcome(settlement),
+                    };
+                    self.settled(question, &action, settlement, &said);
+                }
             }
         }
         if stores {
@@ -81,13 +92,14 @@ impl Gate {
         Ok(())
     }
 
-    fn remember(&mut self, grants: &[Grant], unwritten: Option<&str>) {
+    /// Stores grants; returns whether they are.
+    fn remember(&mut self, grants: &[Grant], unwritten: Option<&str>) -> bool {
         let stored = match unwritten {
             // A grant nobody could find the reason of later is none.
             Some(why) => Err(format!("the audit cannot be written: {why}")),
             None => self.books.remember(grants),
         };
-        let Err(why) = stored else { return };
+        let Err(why) = stored else { return true };
         let targets: Vec<String> = grants.iter().map(|grant| escaped(grant.target().as_bytes())).collect();
         self.board.line(&format!(
             "keep gate: the answer about {} is not remembered: {}",
@@ -95,6 +107,7 @@ impl Gate {
             escaped(why.as_bytes())
         ));
         self.note_fault(why);
+        false
     }
 
     /// An entry in the audit about something that went wrong.
@@ -118,8 +131,8 @@ impl Gate {
         }
     }
 
-    fn settled(&mut self, question: QuestionId, action: &Action, settlement: Settlement) {
-        let line = format!("keep gate: {}: {}", escaped(action.to_string().as_bytes()), outcome(settlement));
+    fn settled(&mut self, question: QuestionId, action: &Action, settlement: Settlement, said: &str) {
+        let line = format!("keep gate: {}: {said}", escaped(action.to_string().as_bytes()));
         if self.shown.is_some_and(|(shown, _)| shown == question) {
             self.shown = None;
             self.board.settled(&line);
