@@ -34,6 +34,8 @@ impl Gate {
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let unwritten = self.write_down(&effects).err();
+        let grants = |effect: &Effect| matches!(effect, Effect::Audit(AuditEvent::Granted { .. }));
+        let has_unwritten_grant = unwritten.is_some() && effects.iter().any(grants);
         let (mut stores, mut is_kept) = (false, true);
         for effect in effects {
             match effect {
@@ -65,6 +67,10 @@ impl Gate {
                     self.settled(question, &action, settlement, &said);
                 }
             }
+        }
+        if has_unwritten_grant {
+            // A grant nobody could find the reason of later is none; which ones for the session that is, is not told apart.
+            self.step(Input::ForgetSession);
         }
         if stores {
             // Stored or not, what holds is what the file says now; it may settle what waits.

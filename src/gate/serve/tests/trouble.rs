@@ -39,6 +39,10 @@ fn what_cannot_be_written_down_is_not_done() {
     assert_eq!(lab.settled(), "keep gate: file a.txt: allowed, and not done");
     let read = client.start("file_read", json!({"path": "a.txt"}));
     assert!(client.fails(read).contains("does not exist"), "what is not gated goes on");
+    let call = client.write("a.txt", "1");
+    lab.question_about("file a.txt");
+    lab.press(b"s");
+    assert!(client.fails(call).contains("audit"));
     lab.paper.set(|paper| paper.no_room_for_audit = false);
     let call = client.write("a.txt", "2");
     lab.question_about("file a.txt");
