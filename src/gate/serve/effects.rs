@@ -34,13 +34,15 @@ impl Gate {
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         let unwritten = self.write_down(&effects).err();
-        let mut stores = false;
+        let grants = |effect: &Effect| matches!(effect, Effect::Audit(AuditEvent::Granted { .. }));
+        let has_unwritten_grant = unwritten.is_some() && effects.iter().any(grants);
+        let (mut stores, mut is_kept) = (false, true);
         for effect in effects {
             match effect {
                 Effect::Audit(_) => {}
                 Effect::Remember(grants) => {
                     stores = true;
-                    self.remember(&grants, unwritten.as_deref());
+                    is_kept = self.remember(&grants, unwritten.as_deref());
                 }
                 Effect::Run { ticket, answered } => match &unwritten {
                     None => self.run_call(ticket, answered),
@@ -52,8 +54,23 @@ impl Gate {
                 Effect::Deny { ticket, action, denial } => {
                     self.close(ticket, Outcome::Denied { action: action.to_string(), denial });
                 }
-                Effect::Settled { question, action, settlement } => self.settled(question, &action, settlement),
+                Effect::Settled { question, action, settlement } => {
+                    let said = match settlement {
+                        Settlement::Allowed(_) | Settlement::Covered if unwritten.is_some() => {
+                            "allowed, and not done".to_owned()
+                        }
+                        Settlement::Allowed(Choice::Always | Choice::WidenAlways) if !is_kept => {
+                            "allowed, and not remembered".to_owned()
+                        }
+                        settlement => outcome(settlement),
+                    };
+                    self.settled(question, &action, settlement, &said);
+                }
             }
+        }
+        if has_unwritten_grant {
+            // A grant nobody could find the reason of later is none; which ones for the session that is, is not told apart.
+            self.step(Input::ForgetSession);
         }
         if stores {
             // Stored or not, what holds is what the file says now; it may settle what waits.
@@ -82,13 +99,14 @@ impl Gate {
         Ok(())
     }
 
-    fn remember(&mut self, grants: &[Grant], unwritten: Option<&str>) {
+    /// Stores grants; returns whether they are.
+    fn remember(&mut self, grants: &[Grant], unwritten: Option<&str>) -> bool {
         let stored = match unwritten {
             // A grant nobody could find the reason of later is none.
             Some(why) => Err(format!("the audit cannot be written: {why}")),
             None => self.books.remember(grants),
         };
-        let Err(why) = stored else { return };
+        let Err(why) = stored else { return true };
         let targets: Vec<String> = grants.iter().map(|grant| escaped(grant.target().as_bytes())).collect();
         self.board.line(&format!(
             "keep gate: the answer about {} is not remembered: {}",
@@ -96,6 +114,7 @@ impl Gate {
             escaped(why.as_bytes())
         ));
         self.note_fault(why);
+        false
     }
 
     /// An entry in the audit about something that went wrong.
@@ -117,8 +136,8 @@ impl Gate {
         self.step(Input::Grants(reading.grants));
     }
 
-    fn settled(&mut self, question: QuestionId, action: &Action, settlement: Settlement) {
-        let line = format!("keep gate: {}: {}", escaped(action.to_string().as_bytes()), outcome(settlement));
+    fn settled(&mut self, question: QuestionId, action: &Action, settlement: Settlement, said: &str) {
+        let line = format!("keep gate: {}: {said}", escaped(action.to_string().as_bytes()));
         if self.shown.is_some_and(|(shown, _)| shown == question) {
             self.shown = None;
             self.board.settled(&line);

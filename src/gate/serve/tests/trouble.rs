@@ -32,6 +32,7 @@ fn a_grant_that_cannot_be_stored_is_told_and_does_not_hold() {
     client.works(call);
     let line = lab.line_with("not remembered");
     assert!(line.contains("a.txt") && line.contains("no space left"), "{line}");
+    assert_eq!(lab.settled(), "keep gate: file a.txt: allowed, and not remembered");
     assert!(lab.paper.look().audit.iter().any(|event| matches!(event, AuditEvent::Fault { .. })));
     let call = client.write("a.txt", "2");
     lab.question_about("file a.txt");
@@ -51,8 +52,13 @@ fn what_cannot_be_written_down_is_not_done() {
     assert_eq!(lab.content("a.txt"), None);
     assert!(lab.paper.look().grants.is_empty(), "nothing is granted without an entry");
     lab.line_with("audit cannot be written");
+    assert_eq!(lab.settled(), "keep gate: file a.txt: allowed, and not done");
     let read = client.start("file_read", json!({"path": "a.txt"}));
     assert!(client.fails(read).contains("does not exist"), "what is not gated goes on");
+    let call = client.write("a.txt", "1");
+    lab.question_about("file a.txt");
+    lab.press(b"s");
+    assert!(client.fails(call).contains("audit"));
     lab.paper.set(|paper| paper.no_room_for_audit = false);
     let call = client.write("a.txt", "2");
     lab.question_about("file a.txt");
