@@ -148,7 +148,7 @@ impl WatchArgs {
     /// The gate that is to be held in the same terminal.
     pub fn gate(&self) -> Option<GateArgs> {
         let Self { manifest, listen, ask_timeout, best_effort, on_wake, no_notify, .. } = self.clone();
-        self.gate.then(|| GateArgs { root: None, manifest, listen, ask_timeout, best_effort, on_wake, no_notify })
+        self.gate.then_some(GateArgs { root: None, manifest, listen, ask_timeout, best_effort, on_wake, no_notify })
     }
 }
 

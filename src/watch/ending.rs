@@ -77,7 +77,7 @@ impl Session {
         });
         for message in self.parts.messages.wait(Duration::ZERO, 0) {
             if let Message::Gate(slate) = message {
-                self.parts.console.gate_says(slate);
+                self.parts.console.gate_says(*slate);
             }
         }
     }

@@ -190,7 +190,7 @@ mod tests {
 
     fn slate(inbox: &mut crate::watch::inbox::Inbox) -> Slate {
         match &inbox.wait(Duration::ZERO, 1)[..] {
-            [Heard::Gate(slate)] => slate.clone(),
+            [Heard::Gate(slate)] => Slate::clone(slate),
             other => panic!("{other:?}"),
         }
     }

@@ -35,7 +35,7 @@ impl Session {
             // An event of a later version tells nothing that could be an answer.
             Message::Input(_) => {}
             Message::Signal(signal) => self.signalled(signal),
-            Message::Gate(slate) => self.parts.console.gate_says(slate),
+            Message::Gate(slate) => self.parts.console.gate_says(*slate),
         }
     }
 

@@ -39,7 +39,7 @@ pub enum Message {
     /// A signal.
     Signal(Signal),
     /// What the gate in this terminal has to say.
-    Gate(Slate),
+    Gate(Box<Slate>),
 }
 
 /// An empty inbox, and the way into it.
@@ -202,7 +202,7 @@ impl Inbox {
         let arrived = self.shared.arrived.wait_timeout_while(waiting, timeout, |waiting| waiting.is_empty());
         let (mut waiting, _) = arrived.unwrap_or_else(PoisonError::into_inner);
         let voices = std::mem::take(&mut waiting.voices);
-        let slate = waiting.slate.take().map(Message::Gate);
+        let slate = waiting.slate.take().map(|slate| Message::Gate(Box::new(slate)));
         let mut overflowed = false;
         let mut known = HashSet::new();
         if self.taken.is_empty() {

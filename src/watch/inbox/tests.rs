@@ -163,7 +163,7 @@ fn what_the_gate_says_comes_after_the_person_and_before_the_hints() {
     post.signal(Signal::Interrupt);
     post.gate(|slate| slate.more += 1);
     let slate = crate::watch::guest::Slate { more: 2, ..Default::default() };
-    let expected = [Message::Signal(Signal::Interrupt), Message::Gate(slate), Message::Hint(touched(1, 1))];
+    let expected = [Message::Signal(Signal::Interrupt), Message::Gate(Box::new(slate)), Message::Hint(touched(1, 1))];
     assert_eq!(all(&mut inbox), expected);
     assert_eq!(all(&mut inbox), [], "it is taken once");
 }

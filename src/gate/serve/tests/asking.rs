@@ -223,7 +223,7 @@ fn a_watch_is_told_what_the_person_has_allowed_before_it_is_done() {
     lab.settled();
     let expected = format!(".env {}", digest("new"));
     drop(lab.paper.wait_while(|paper| paper.told.is_empty()));
-    assert_eq!(lab.paper.look().told, [expected.clone()]);
+    assert_eq!(lab.paper.look().told, std::slice::from_ref(&expected));
     lab.tree.set(|tree| tree.changes_wait = false);
     client.works(call);
     assert_eq!(lab.paper.look().told, [expected, "done".to_owned()]);
