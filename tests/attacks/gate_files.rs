@@ -166,7 +166,7 @@ fn a_file_renamed_into_place_during_a_write_is_replaced_only_if_it_was_asked_abo
             let change = write("f", &format!("agent {round}"));
             match lab.act(change) {
                 Answer::Done(_) => {}
-                Answer::Failed(_) => refused += 1,
+                Answer::Failed(_) | Answer::Stale => refused += 1,
                 other => panic!("{other:?}"),
             }
         }
