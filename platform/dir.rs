@@ -17,7 +17,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::relpath::is_name;
 use crate::stat::{FileType, Stat};
-use crate::{fault, host};
+use crate::{fault, host, unix};
 
 /// For opening what has just been seen to be a regular file. O_NONBLOCK: neither a FIFO put there meanwhile nor a lease of
 /// another process makes us wait.
@@ -323,7 +323,7 @@ impl Dir {
     /// of a file, two links to it; of a directory, the old one and an empty new one.
     pub fn rename_new(&self, name: &[u8], target: &Dir, to: &[u8]) -> Result<(), FsError> {
         checked(to).map_err(on("rename", to))?;
-        match change_name("rename", name, || host::rename_new(self.fd.as_fd(), name, target.fd.as_fd(), to)) {
+        match change_name("rename", name, || unix::rename_new(self.fd.as_fd(), name, target.fd.as_fd(), to)) {
             Err(error) if error.is_unsupported() => self.rename_new_in_two(name, target, to),
             done => done,
         }
@@ -359,7 +359,7 @@ impl Dir {
     /// The same for a name in another directory of the same file system.
     pub fn exchange_with(&self, name: &[u8], target: &Dir, other: &[u8]) -> Result<(), FsError> {
         checked(other).map_err(on("exchange", other))?;
-        change_name("exchange", name, || host::exchange(self.fd.as_fd(), name, target.fd.as_fd(), other))
+        change_name("exchange", name, || unix::exchange(self.fd.as_fd(), name, target.fd.as_fd(), other))
     }
 
     /// The entries, in no order, without `.` and `..`.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::ClockId;
 
@@ -150,26 +150,6 @@ pub(crate) fn open_beneath_at_once(dir: &Dir, path: &CStr) -> io::Result<()> {
 /// file system is absent.
 pub(crate) fn means_no_directory(errno: i32) -> bool {
     [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NAMETOOLONG].iter().any(|known| known.raw_os_error() == errno)
-}
-
-/// Renames unless the new name exists.
-pub(crate) fn rename_new(
-    dir: BorrowedFd<'_>,
-    name: &[u8],
-    to_dir: BorrowedFd<'_>,
-    to: &[u8],
-) -> rustix::io::Result<()> {
-    fs::renameat_with(dir, name, to_dir, to, RenameFlags::NOREPLACE)
-}
-
-/// Swaps two names.
-pub(crate) fn exchange(
-    dir: BorrowedFd<'_>,
-    name: &[u8],
-    other_dir: BorrowedFd<'_>,
-    other: &[u8],
-) -> rustix::io::Result<()> {
-    fs::renameat_with(dir, name, other_dir, other, RenameFlags::EXCHANGE)
 }
 
 /// A file without a name. `O_EXCL` would forbid to give it one.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::ClockId;
 
@@ -90,26 +90,6 @@ pub(crate) fn open_file_beneath(dir: &Dir, path: &RelPath) -> Result<File, FsErr
 /// file system is absent.
 pub(crate) fn means_no_directory(errno: i32) -> bool {
     [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NAMETOOLONG].iter().any(|known| known.raw_os_error() == errno)
-}
-
-/// Renames unless the new name exists.
-pub(crate) fn rename_new(
-    dir: BorrowedFd<'_>,
-    name: &[u8],
-    to_dir: BorrowedFd<'_>,
-    to: &[u8],
-) -> rustix::io::Result<()> {
-    fs::renameat_with(dir, name, to_dir, to, RenameFlags::NOREPLACE)
-}
-
-/// Swaps two names.
-pub(crate) fn exchange(
-    dir: BorrowedFd<'_>,
-    name: &[u8],
-    other_dir: BorrowedFd<'_>,
-    other: &[u8],
-) -> rustix::io::Result<()> {
-    fs::renameat_with(dir, name, other_dir, other, RenameFlags::EXCHANGE)
 }
 
 /// This system has no files without a name.
