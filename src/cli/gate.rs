@@ -17,14 +17,14 @@ use platform::{Clock, Listening, LocalListener, SystemClock};
 use crate::gate::cage::Cage;
 use crate::gate::screen::Screen;
 use crate::gate::serve::parts::OnWake;
-use crate::gate::serve::{Board, Doors, End, Gate, Message, Watch};
+use crate::gate::serve::{Board, Doors, End, Gate, Message, Surroundings, Watch};
 use crate::gate::tools::info::served;
 use crate::journal::rfc3339;
 use crate::text::escaped;
 
 use super::args::{Color, GateArgs};
 use super::exit::{Exit, Refusal, RefusalCode, causes};
-use super::gate_site::{Manner, SOCKET, Site, Surroundings, cannot_start, herald, on_wake, zone};
+use super::gate_site::{Manner, SOCKET, Site, cannot_start, herald, on_wake, zone};
 use super::paint::wants_colour;
 
 /// A manifest is a list of names.

@@ -7,13 +7,13 @@ use std::io::Read as _;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
 use platform::environment::Environment;
 use platform::hook::{self, Hook};
 use platform::notify::{NOTIFIER, Notifier, find};
-use platform::{Clock, LocalStream, Moment, Root, SystemClock, Zone, random};
+use platform::{LocalStream, Moment, Root, SystemClock, Zone, random};
 use serde_json::{Map, Value};
 
 use crate::gate::audit::{Audit, AuditEvent};
@@ -25,7 +25,7 @@ use crate::gate::machine::{Machine, Settings};
 use crate::gate::pattern::Grant;
 use crate::gate::policy_file::{self, Autonomy, PolicyFile};
 use crate::gate::serve::parts::{Due, MakeChores, MakeHands, OnWake};
-use crate::gate::serve::{Board, Books, Chores, End, Gate, Hands, Herald, Message, Parts, Reading, Silent, Watch};
+use crate::gate::serve::{Books, Chores, End, Gate, Hands, Herald, Parts, Reading, Silent, Surroundings};
 use crate::gate::services::{self, Services};
 use crate::gate::tools::info::{info, served};
 use crate::gate::tools::{Request, Tool};
@@ -66,24 +66,6 @@ pub struct Manner {
     pub zone: Zone,
 }
 
-/// What stands around a gate.
-pub struct Surroundings {
-    /// The terminal, or nobody's.
-    pub board: Box<dyn Board + Send>,
-    /// Desktop notifications.
-    pub herald: Herald,
-    /// Starts a program with a wake's note.
-    pub on_wake: Option<OnWake>,
-    /// The watch of the same root in this process.
-    pub watch: Option<Box<dyn Watch>>,
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// What the gate is told.
-    pub messages: Receiver<Message>,
-    /// For those that tell it.
-    pub to_core: Sender<Message>,
-}
-
 impl Site {
     /// Finds the directory `root`, or takes the current one, and opens its control folder.
     pub fn find(root: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
@@ -111,7 +93,6 @@ impl Site {
 
     /// Puts the parts of a gate together.
     pub fn parts(&self, cage: &Cage, manner: &Manner, around: Surroundings) -> Result<Parts, Refusal> {
-        let Surroundings { board, herald, on_wake, watch, clock, messages, to_core } = around;
         // Asked once now, so that later a missing answer is none of the system's, but a fault of ours.
         random::bytes::<16>().map_err(|error| cannot_start(&format!("the system gives no random bytes: {error}")))?;
         let ids = || random::bytes().expect("the kernel's generator worked at the start, and never stops");
@@ -125,17 +106,11 @@ impl Site {
         Ok(Parts {
             tools: Self::tools(cage),
             machine: Machine::new(self.policy.policy.clone(), settings, Box::new(ids)),
-            board,
             books: Box::new(ControlBooks { grants, audit }),
             hands: self.hands(manner),
             searcher: self.hands(manner),
-            chores: self.chores(manner, on_wake.is_some())?,
-            herald,
-            on_wake,
-            watch,
-            clock,
-            messages,
-            to_core,
+            chores: self.chores(manner, around.on_wake.is_some())?,
+            around,
         })
     }
 

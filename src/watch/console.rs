@@ -14,7 +14,7 @@ use platform::{Clock, Moment, Place};
 use crate::ask::{self, Bell, Key, Panel, Reading, SharedPanel, Turn, Turns, Wanted};
 use crate::gate::machine::{Question, QuestionId};
 use crate::gate::screen::Screen;
-use crate::gate::serve::GateKey;
+use crate::gate::serve::{Board as _, GateKey};
 
 use super::guest::Slate;
 

@@ -123,15 +123,6 @@ impl Screen {
         self.shown.as_ref().map(|shown| shown.id)
     }
 
-    /// The question on the screen is settled: this one line stays below it.
-    pub fn settled(&mut self, line: &str) {
-        if self.shown.take().is_some() {
-            self.panel.get().close();
-        }
-        self.panel.get().print(&[certain(line).into()]);
-        self.print_later();
-    }
-
     /// The question on the screen is none any more, and nothing is to be said of it.
     pub fn leave(&mut self) {
         if self.shown.take().is_some() {
@@ -140,8 +131,46 @@ impl Screen {
         self.print_later();
     }
 
+    fn print_later(&mut self) {
+        let mut lines: Vec<Printed> = self.later.drain(..).map(|line| certain(&line).into()).collect();
+        if self.dropped > 0 {
+            lines.push(format!("keep gate: and {} more lines", self.dropped).into());
+            self.dropped = 0;
+        }
+        if !lines.is_empty() {
+            self.panel.get().print(&lines);
+        }
+    }
+
+    /// The last line tells how many wait; in a storm of calls only now and then.
+    fn count_again(&mut self) {
+        let now = self.panel.get().now();
+        if let Some(shown) = &mut self.shown
+            && shown.told != shown.waiting
+            && now.since(shown.drawn) >= COUNT_AGAIN
+        {
+            (shown.told, shown.drawn) = (shown.waiting, now);
+            self.panel.get().ask(shown.block(), shown.deadline, Bell::Silent, Reading::Known);
+        }
+    }
+}
+
+impl Board for Screen {
+    fn show(&mut self, question: &Question, waiting: usize) {
+        let _another_or_not = Self::show(self, question, waiting);
+    }
+
+    /// The question on the screen is settled: this one line stays below it.
+    fn settled(&mut self, line: &str) {
+        if self.shown.take().is_some() {
+            self.panel.get().close();
+        }
+        self.panel.get().print(&[certain(line).into()]);
+        self.print_later();
+    }
+
     /// A line above the last one of the question, if there is one.
-    pub fn line(&mut self, line: &str) {
+    fn line(&mut self, line: &str) {
         if let Some(shown) = &mut self.shown {
             if shown.beside >= LINES_BESIDE {
                 if self.later.len() < MOST_LATER {
@@ -156,19 +185,8 @@ impl Screen {
         self.panel.get().print(&[certain(line).into()]);
     }
 
-    fn print_later(&mut self) {
-        let mut lines: Vec<Printed> = self.later.drain(..).map(|line| certain(&line).into()).collect();
-        if self.dropped > 0 {
-            lines.push(format!("keep gate: and {} more lines", self.dropped).into());
-            self.dropped = 0;
-        }
-        if !lines.is_empty() {
-            self.panel.get().print(&lines);
-        }
-    }
-
     /// Takes bytes from the keyboard. A key that is not offered is none.
-    pub fn key(&mut self, bytes: &[u8], at: Moment) -> Option<GateKey> {
+    fn key(&mut self, bytes: &[u8], at: Moment) -> Option<GateKey> {
         let typed = self.panel.get().key(bytes, at)?;
         let key = match typed {
             Typed::Interrupt => return Some(GateKey::Interrupt),
@@ -185,7 +203,7 @@ impl Screen {
 
     /// Shows the difference, or the next page of it, above the last line of the question. The person has to have time to
     /// read it before a key counts.
-    pub fn details(&mut self) {
+    fn details(&mut self) {
         let Some(shown) = &mut self.shown else { return };
         if shown.difference.is_empty() {
             return;
@@ -214,115 +232,49 @@ impl Screen {
     }
 
     /// When the countdown, or a terminal that took no bytes, needs attention.
-    pub fn wake_at(&self) -> Option<Moment> {
+    fn wake_at(&self) -> Option<Moment> {
         let count =
             self.shown.as_ref().filter(|shown| shown.told != shown.waiting).map(|shown| shown.drawn + COUNT_AGAIN);
         [self.panel.get().wake_at(), count].into_iter().flatten().min()
     }
 
     /// Draws the countdown, and what the terminal did not take before.
-    pub fn tick(&mut self) {
+    fn tick(&mut self) {
         self.count_again();
         self.panel.get().tick();
     }
 
-    /// The last line tells how many wait; in a storm of calls only now and then.
-    fn count_again(&mut self) {
-        let now = self.panel.get().now();
-        if let Some(shown) = &mut self.shown
-            && shown.told != shown.waiting
-            && now.since(shown.drawn) >= COUNT_AGAIN
-        {
-            (shown.told, shown.drawn) = (shown.waiting, now);
-            self.panel.get().ask(shown.block(), shown.deadline, Bell::Silent, Reading::Known);
-        }
-    }
-
     /// The terminal has another size.
-    pub fn resize(&mut self) {
+    fn resize(&mut self) {
         self.panel.get().resize();
     }
 
     /// Undoes raw mode, stops the process, and comes back when it goes on.
-    pub fn suspend(&mut self) {
+    fn suspend(&mut self) {
         self.panel.get().suspend();
     }
 
     /// We were continued, by our own suspending or by somebody else.
-    pub fn go_on(&mut self) {
+    fn go_on(&mut self) {
         self.panel.get().go_on();
     }
 
     /// We go on after a stop, or are back in the foreground: raw mode again, and the question below whatever was printed
     /// meanwhile.
-    pub fn resume(&mut self) {
+    fn resume(&mut self) {
         self.panel.get().resume();
     }
 
     /// The terminal is gone: nothing is written any more, and no key counts.
-    pub fn hang_up(&mut self) {
+    fn hang_up(&mut self) {
         self.panel.get().hang_up();
         self.shown = None;
     }
 
     /// Leaves the terminal as it was found; a question that is open stays in the scrollback.
-    pub fn finish(&mut self) {
+    fn finish(&mut self) {
         self.leave();
         self.panel.get().finish();
-    }
-}
-
-impl Board for Screen {
-    fn show(&mut self, question: &Question, waiting: usize) {
-        let _another_or_not = Self::show(self, question, waiting);
-    }
-
-    fn settled(&mut self, line: &str) {
-        Self::settled(self, line);
-    }
-
-    fn line(&mut self, line: &str) {
-        Self::line(self, line);
-    }
-
-    fn key(&mut self, bytes: &[u8], at: Moment) -> Option<GateKey> {
-        Self::key(self, bytes, at)
-    }
-
-    fn details(&mut self) {
-        Self::details(self);
-    }
-
-    fn wake_at(&self) -> Option<Moment> {
-        Self::wake_at(self)
-    }
-
-    fn tick(&mut self) {
-        Self::tick(self);
-    }
-
-    fn resize(&mut self) {
-        Self::resize(self);
-    }
-
-    fn suspend(&mut self) {
-        Self::suspend(self);
-    }
-
-    fn resume(&mut self) {
-        Self::resume(self);
-    }
-
-    fn go_on(&mut self) {
-        Self::go_on(self);
-    }
-
-    fn hang_up(&mut self) {
-        Self::hang_up(self);
-    }
-
-    fn finish(&mut self) {
-        Self::finish(self);
     }
 }
 

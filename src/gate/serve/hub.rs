@@ -18,7 +18,7 @@ use super::errands::{self, Errands};
 use super::herald::Herald;
 use super::lane::{GONE, Lane, LaneName};
 use super::message::Message;
-use super::parts::{Books, OnWake, Parts, Watch};
+use super::parts::{Books, OnWake, Parts, Surroundings, Watch};
 
 /// Why a gate ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,21 +80,8 @@ pub struct Gate {
 impl Gate {
     /// Starts the threads and processes, and writes the first entry of the audit. Nobody is served before [`Gate::run`].
     pub fn start(parts: Parts, command: &str) -> Result<Self, String> {
-        let Parts {
-            tools,
-            machine,
-            board,
-            mut books,
-            hands,
-            searcher,
-            chores,
-            herald,
-            on_wake,
-            watch,
-            clock,
-            messages,
-            to_core,
-        } = parts;
+        let Parts { tools, machine, mut books, hands, searcher, chores, around } = parts;
+        let Surroundings { board, herald, on_wake, watch, clock, messages, to_core } = around;
         let short = Lane::start(LaneName::Short, hands, to_core.clone())?;
         let search = Lane::start(LaneName::Search, searcher, to_core.clone())?;
         let errands = errands::start(chores, Arc::clone(&clock), to_core.clone())?;

@@ -32,4 +32,4 @@ pub use board::{Board, GateKey, Silent};
 pub use herald::Herald;
 pub use hub::{End, Gate};
 pub use message::{Doors, Message};
-pub use parts::{Books, Chores, Coming, Hands, Parts, Reading, Watch};
+pub use parts::{Books, Chores, Coming, Hands, Parts, Reading, Surroundings, Watch};

@@ -95,14 +95,30 @@ pub trait Watch: Send {
     fn is_over(&mut self, ticket: Ticket, was_done: bool);
 }
 
+/// What stands around a gate.
+pub struct Surroundings {
+    /// The terminal, or nobody's.
+    pub board: Box<dyn Board + Send>,
+    /// Desktop notifications.
+    pub herald: Herald,
+    /// Starts a program with a wake's note.
+    pub on_wake: Option<OnWake>,
+    /// The watch of the same root in this process.
+    pub watch: Option<Box<dyn Watch>>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// What the gate is told.
+    pub messages: Receiver<Message>,
+    /// For those that tell it.
+    pub to_core: Sender<Message>,
+}
+
 /// Everything a gate is made of.
 pub struct Parts {
     /// The tools there are: the cage, and of it what this version serves.
     pub tools: Vec<(Tool, ToolInfo)>,
     /// Decides.
     pub machine: Machine,
-    /// The terminal.
-    pub board: Box<dyn Board + Send>,
     /// Grants and audit.
     pub books: Box<dyn Books>,
     /// Makes the process that does everything with files but searching.
@@ -111,16 +127,6 @@ pub struct Parts {
     pub searcher: MakeHands,
     /// Makes what does the rest.
     pub chores: MakeChores,
-    /// Desktop notifications.
-    pub herald: Herald,
-    /// Starts a program with a wake's note.
-    pub on_wake: Option<OnWake>,
-    /// The watch beside it.
-    pub watch: Option<Box<dyn Watch>>,
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// What the core is told.
-    pub messages: Receiver<Message>,
-    /// For the threads that tell it.
-    pub to_core: Sender<Message>,
+    /// What it is told, and whom it tells.
+    pub around: Surroundings,
 }

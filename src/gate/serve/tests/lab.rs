@@ -313,19 +313,21 @@ pub(super) fn made(wish: Wish) -> Lab {
     let parts = Parts {
         tools: wish.tools.into_iter().map(|tool| (tool, tool_info(tool))).collect(),
         machine: Machine::new(Policy::default(), settings, Box::new(ids)),
-        board: Box::new(ScriptedBoard { seen: see, question: None }),
         books: Box::new(ScriptedBooks(paper.clone())),
         hands: hands(&tree),
         searcher: hands(&tree),
         chores: Box::new(move || Ok(Box::new(ScriptedChores(Vec::new(), chores)))),
-        herald: Herald::default(),
-        on_wake: Some(Box::new(move |note| {
-            let _ = wake.send(note.to_owned());
-        })),
-        watch: Some(Box::new(ScriptedWatch(paper.clone()))),
-        clock: Arc::new(SystemClock),
-        messages,
-        to_core: to_core.clone(),
+        around: Surroundings {
+            board: Box::new(ScriptedBoard { seen: see, question: None }),
+            herald: Herald::default(),
+            on_wake: Some(Box::new(move |note| {
+                let _ = wake.send(note.to_owned());
+            })),
+            watch: Some(Box::new(ScriptedWatch(paper.clone()))),
+            clock: Arc::new(SystemClock),
+            messages,
+            to_core: to_core.clone(),
+        },
     };
     let mut gate = Gate::start(parts, "gate").expect("starts");
     assert_eq!(gate.confinement(), ["scripted"]);
