@@ -295,22 +295,15 @@ fn a_turn_that_is_held_by_another_process_is_an_error_that_says_so() {
     file.remember(&[grant("a.txt")]).expect("stores");
 }
 
-/// How long a look takes at ten thousand grants: `cargo test --release ten_thousand -- --ignored --nocapture`.
 #[test]
-#[ignore = "measures time"]
-fn ten_thousand_grants_that_did_not_change_are_looked_at_in_microseconds() {
+fn ten_thousand_grants_are_read_once_and_not_again_until_they_change() {
     let lab = Lab::new();
     let mut file = lab.open();
     let many: Vec<Grant> = (0..10_000).map(|number| grant(&format!("folder/{number}/file.txt"))).collect();
     file.remember(&many).expect("stores");
     lab.wall.pass();
-    let clock = SystemClock;
-    let started = clock.now();
     assert_eq!(file.read().grants.len(), 10_000);
-    println!("read: {:?}", clock.now().since(started));
-    let started = clock.now();
     (0..1000).for_each(|_| assert!(file.read_if_changed().is_none()));
-    let each = clock.now().since(started) / 1000;
-    println!("unchanged: {each:?}");
-    assert!(each < Duration::from_micros(50), "{each:?}");
+    lab.put("[]", 0o600);
+    assert!(file.read_if_changed().is_some_and(|reading| reading.grants.is_empty()));
 }
