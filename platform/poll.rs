@@ -261,21 +261,7 @@ mod tests {
     use super::*;
 
     fn stat(ino: u64, size: u64) -> Stat {
-        Stat {
-            file_type: FileType::Regular,
-            mode: 0o644,
-            uid: 0,
-            gid: 0,
-            size,
-            nlink: 1,
-            id: FileId { dev: 1, ino },
-            rdev: 0,
-            mtime: (1, 0),
-            ctime: (1, 0),
-            mount: 1,
-            immutable: false,
-            append_only: false,
-        }
+        Stat { size, id: FileId { dev: 1, ino }, ..Stat::sample() }
     }
 
     fn place(text: &str) -> Place {

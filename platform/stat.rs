@@ -76,3 +76,25 @@ pub struct Stat {
     /// Whether it can only be appended to (`FS_APPEND_FL`, `UF_APPEND`, `SF_APPEND`).
     pub append_only: bool,
 }
+
+#[cfg(any(test, feature = "testing"))]
+impl Stat {
+    /// A regular file of four bytes, for tests to vary.
+    pub fn sample() -> Self {
+        Self {
+            file_type: FileType::Regular,
+            mode: 0o600,
+            uid: 1,
+            gid: 1,
+            size: 4,
+            nlink: 1,
+            id: FileId { dev: 1, ino: 7 },
+            rdev: 0,
+            mtime: (100, 0),
+            ctime: (100, 0),
+            mount: 1,
+            immutable: false,
+            append_only: false,
+        }
+    }
+}

@@ -196,24 +196,6 @@ pub fn is_unwritten(before: &Stat, now: &Stat) -> bool {
 mod tests {
     use super::*;
 
-    fn stat() -> Stat {
-        Stat {
-            file_type: FileType::Regular,
-            mode: 0o600,
-            uid: 1,
-            gid: 1,
-            size: 4,
-            nlink: 1,
-            id: FileId { dev: 1, ino: 7 },
-            rdev: 0,
-            mtime: (100, 0),
-            ctime: (100, 0),
-            mount: 1,
-            immutable: false,
-            append_only: false,
-        }
-    }
-
     fn unread(stat: Option<Stat>, size: u64) -> Snapshot {
         let mode = stat.map_or(0o600, |stat| stat.mode);
         Snapshot { content: Content::Unread { size }, mode, stat, ..Snapshot::absent() }
@@ -221,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_later_ctime_needs_other_bits_or_another_owner_to_account_for_it() {
-        let start = stat();
+        let start = Stat::sample();
         let later = Stat { ctime: (200, 0), ..start };
         assert!(is_unwritten(&start, &start));
         assert!(!is_unwritten(&start, &later), "its time may have been set back after a write");
@@ -239,12 +221,12 @@ mod tests {
 
     #[test]
     fn content_that_was_never_read_differs_by_its_stamps() {
-        let before = unread(Some(stat()), 4);
+        let before = unread(Some(Stat::sample()), 4);
         let compare = |stat: Stat| before.compare(&unread(Some(stat), stat.size));
-        assert_eq!(compare(stat()), None);
-        assert_eq!(compare(Stat { mtime: (101, 0), ctime: (101, 0), ..stat() }), Some(ChangeKind::Modified));
-        assert_eq!(compare(Stat { ctime: (101, 0), ..stat() }), Some(ChangeKind::Modified));
-        assert_eq!(compare(Stat { mode: 0o644, ctime: (101, 0), ..stat() }), Some(ChangeKind::Mode));
+        assert_eq!(compare(Stat::sample()), None);
+        assert_eq!(compare(Stat { mtime: (101, 0), ctime: (101, 0), ..Stat::sample() }), Some(ChangeKind::Modified));
+        assert_eq!(compare(Stat { ctime: (101, 0), ..Stat::sample() }), Some(ChangeKind::Modified));
+        assert_eq!(compare(Stat { mode: 0o644, ctime: (101, 0), ..Stat::sample() }), Some(ChangeKind::Mode));
         assert_eq!(unread(None, 4).compare(&before), None);
         assert_eq!(unread(None, 5).compare(&before), Some(ChangeKind::Modified));
     }

@@ -177,24 +177,10 @@ impl Session {
 mod tests {
     use super::*;
     use crate::digest::Digest;
-    use platform::{FileId, FileType};
+    use platform::FileId;
 
     fn start() -> Stat {
-        Stat {
-            file_type: FileType::Regular,
-            mode: 0,
-            uid: 1,
-            gid: 1,
-            size: 3,
-            nlink: 1,
-            id: FileId { dev: 1, ino: 7 },
-            rdev: 0,
-            mtime: (100, 0),
-            ctime: (100, 0),
-            mount: 1,
-            immutable: false,
-            append_only: false,
-        }
+        Stat { mode: 0, size: 3, ..Stat::sample() }
     }
 
     fn read(stat: Stat) -> Snapshot {

@@ -6,7 +6,6 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +18,8 @@ use keepwatch::rules::Rule;
 use keepwatch::store::{Held, Objects, Quarantine, Rejection};
 use platform::attributes::{Flags, set_flags};
 use platform::{Dir, Place, RelPath, Root};
+
+use crate::support::{goes_on_as_an_ordinary_user, skip};
 
 const MAX: u64 = 5 << 20;
 
@@ -114,16 +115,6 @@ impl Lab {
         let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
         names.filter(|name| is_temporary(name.as_bytes())).collect()
     }
-}
-
-/// Ends a test that this machine cannot run, unless it was promised to.
-fn skip(needs: &str) {
-    let promised = std::env::var("KEEP_EXPECT").unwrap_or_default();
-    assert!(!promised.split(',').any(|word| word == needs), "this machine was to have {needs}");
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
 /// A file system mounted for the time of a test.
@@ -391,27 +382,9 @@ fn a_flag_that_forbids_changes_is_taken_off_or_named() {
     assert!(lab.is_accepted());
 }
 
-/// Runs the named test of this file as nobody, if we are root: permissions do not stop root. Whether to go on here.
-fn goes_on_as_an_ordinary_user(test: &str) -> bool {
-    if !is_root() {
-        return true;
-    }
-    let this = std::env::current_exe().expect("has a path");
-    let ran = Command::new(this)
-        .args(["--exact", &format!("restore::{test}"), "--nocapture"])
-        .uid(65_534)
-        .gid(65_534)
-        .current_dir("/")
-        .output()
-        .expect("runs");
-    let said = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
-    false
-}
-
 #[test]
 fn a_directory_that_forbids_writing_is_not_loosened_and_the_error_says_so() {
-    if !goes_on_as_an_ordinary_user("a_directory_that_forbids_writing_is_not_loosened_and_the_error_says_so") {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = lab("a/.env", b"A=1\n", tempfile::tempdir().expect("a folder"));
@@ -430,7 +403,7 @@ fn a_directory_that_forbids_writing_is_not_loosened_and_the_error_says_so() {
 
 #[test]
 fn bits_come_right_even_where_no_file_can_be_made() {
-    if !goes_on_as_an_ordinary_user("bits_come_right_even_where_no_file_can_be_made") {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = lab("a/.env", b"A=1\n", tempfile::tempdir().expect("a folder"));
@@ -444,7 +417,7 @@ fn bits_come_right_even_where_no_file_can_be_made() {
 
 #[test]
 fn an_intruder_we_may_not_read_is_moved_unread() {
-    if !goes_on_as_an_ordinary_user("an_intruder_we_may_not_read_is_moved_unread") {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = lab(".env", b"A=1\n", tempfile::tempdir().expect("a folder"));

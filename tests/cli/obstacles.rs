@@ -35,7 +35,7 @@ fn lab() -> Sandbox {
 
 #[test]
 fn a_read_only_directory_is_named_and_not_loosened() {
-    if !goes_on_as_an_ordinary_user(module_path!(), "a_read_only_directory_is_named_and_not_loosened") {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = lab();
@@ -44,10 +44,7 @@ fn a_read_only_directory_is_named_and_not_loosened() {
 
 #[test]
 fn what_cannot_be_restored_until_the_end_is_told_and_the_next_start_tries_again() {
-    if !goes_on_as_an_ordinary_user(
-        module_path!(),
-        "what_cannot_be_restored_until_the_end_is_told_and_the_next_start_tries_again",
-    ) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = lab();
@@ -66,7 +63,7 @@ fn what_cannot_be_restored_until_the_end_is_told_and_the_next_start_tries_again(
 
 #[test]
 fn a_change_behind_a_closed_directory_is_not_forgotten_at_the_end() {
-    if !goes_on_as_an_ordinary_user(module_path!(), "a_change_behind_a_closed_directory_is_not_forgotten_at_the_end") {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();

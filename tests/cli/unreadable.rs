@@ -5,10 +5,15 @@ use std::io::Write as _;
 
 use crate::support::{Content, Sandbox, Watch, fresh, goes_on_as_an_ordinary_user, sha, until};
 
+/// Waits until what was made is older than a watch that starts then, by the kernel's clock, too.
+fn let_it_grow_older() {
+    let made = std::time::Instant::now();
+    until("it is older than the start", || made.elapsed().as_millis() > 100);
+}
+
 #[test]
 fn a_protected_file_nobody_may_read_is_named_and_the_rest_is_guarded() {
-    if !goes_on_as_an_ordinary_user(module_path!(), "a_protected_file_nobody_may_read_is_named_and_the_rest_is_guarded")
-    {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -29,14 +34,12 @@ fn a_protected_file_nobody_may_read_is_named_and_the_rest_is_guarded() {
 
 #[test]
 fn a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read() {
-    let test = "a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
     lab.write("closed/.env", b"A=mine\n");
-    let made = std::time::Instant::now();
-    until("the file is older than the start", || made.elapsed().as_millis() > 100);
+    let_it_grow_older();
     lab.chmod("closed", 0o000);
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
     watch.shows("keep watch: closed cannot be read; what lies in it is not guarded");
@@ -57,8 +60,7 @@ fn a_folder_nobody_may_read_is_named_and_guarded_once_it_can_be_read() {
 
 #[test]
 fn what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end() {
-    let test = "what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -78,8 +80,7 @@ fn what_lies_in_a_folder_nobody_may_read_is_not_taken_away_at_the_end() {
 
 #[test]
 fn an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill() {
-    if !goes_on_as_an_ordinary_user(module_path!(), "an_unreadable_file_is_not_taken_away_by_the_recovery_after_a_kill")
-    {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -103,8 +104,7 @@ const NOTHING_TO_PUT_BACK: &str = "keep watch: .env.locked is not what could not
 
 #[test]
 fn a_file_in_the_place_of_an_unreadable_one_is_asked_about_and_can_only_be_taken_away() {
-    let test = "a_file_in_the_place_of_an_unreadable_one_is_asked_about_and_can_only_be_taken_away";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -126,8 +126,7 @@ fn a_file_in_the_place_of_an_unreadable_one_is_asked_about_and_can_only_be_taken
 
 #[test]
 fn a_file_in_the_place_of_an_unreadable_one_is_guarded_once_it_is_accepted() {
-    let test = "a_file_in_the_place_of_an_unreadable_one_is_guarded_once_it_is_accepted";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -145,8 +144,7 @@ fn a_file_in_the_place_of_an_unreadable_one_is_guarded_once_it_is_accepted() {
 
 #[test]
 fn an_unreadable_file_in_the_place_of_another_is_asked_about_at_once() {
-    let test = "an_unreadable_file_in_the_place_of_another_is_asked_about_at_once";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -164,8 +162,7 @@ fn an_unreadable_file_in_the_place_of_another_is_asked_about_at_once() {
 
 #[test]
 fn an_unreadable_file_that_was_written_to_is_asked_about_once_it_can_be_read() {
-    let test = "an_unreadable_file_that_was_written_to_is_asked_about_once_it_can_be_read";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -187,8 +184,7 @@ fn an_unreadable_file_that_was_written_to_is_asked_about_once_it_can_be_read() {
 
 #[test]
 fn the_unreadable_file_moved_away_and_back_is_still_the_persons() {
-    let test = "the_unreadable_file_moved_away_and_back_is_still_the_persons";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
@@ -205,8 +201,7 @@ fn the_unreadable_file_moved_away_and_back_is_still_the_persons() {
 
 #[test]
 fn what_was_prepared_elsewhere_and_put_into_a_closed_folder_is_asked_about() {
-    let test = "what_was_prepared_elsewhere_and_put_into_a_closed_folder_is_asked_about";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     for swapped in [false, true] {
@@ -215,8 +210,7 @@ fn what_was_prepared_elsewhere_and_put_into_a_closed_folder_is_asked_about() {
         let prepared = lab.base.join("prepared");
         fs::create_dir(&prepared).expect("makes");
         fs::write(prepared.join(".env"), b"EVIL=1\n").expect("writes");
-        let made = std::time::Instant::now();
-        until("the preparation is older than the start", || made.elapsed().as_millis() > 100);
+        let_it_grow_older();
         lab.chmod("closed", 0o300);
         let mut watch = lab.watch(&["--decision-timeout", "300"]);
         watch.shows("keep watch: closed cannot be read; what lies in it is not guarded");
@@ -238,14 +232,12 @@ fn what_was_prepared_elsewhere_and_put_into_a_closed_folder_is_asked_about() {
 
 #[test]
 fn what_was_added_to_a_folder_while_it_was_closed_is_asked_about() {
-    let test = "what_was_added_to_a_folder_while_it_was_closed_is_asked_about";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
     lab.write("closed/.env", b"A=mine\n");
-    let made = std::time::Instant::now();
-    until("the file is older than the start", || made.elapsed().as_millis() > 100);
+    let_it_grow_older();
     // It can be written to and entered, and not listed.
     lab.chmod("closed", 0o300);
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
@@ -260,15 +252,13 @@ fn what_was_added_to_a_folder_while_it_was_closed_is_asked_about() {
 
 #[test]
 fn what_cannot_be_read_in_a_folder_that_was_opened_is_named() {
-    let test = "what_cannot_be_read_in_a_folder_that_was_opened_is_named";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();
     lab.write("closed/.env", b"A=mine\n");
     lab.chmod("closed/.env", 0o000);
-    let made = std::time::Instant::now();
-    until("the file is older than the start", || made.elapsed().as_millis() > 100);
+    let_it_grow_older();
     lab.chmod("closed", 0o000);
     let mut watch = lab.watch(&["--decision-timeout", "300"]);
     lab.chmod("closed", 0o755);
@@ -280,8 +270,7 @@ fn what_cannot_be_read_in_a_folder_that_was_opened_is_named() {
 
 #[test]
 fn a_kill_does_not_make_what_came_in_the_place_of_an_unreadable_file_the_baseline() {
-    let test = "a_kill_does_not_make_what_came_in_the_place_of_an_unreadable_file_the_baseline";
-    if !goes_on_as_an_ordinary_user(module_path!(), test) {
+    if !goes_on_as_an_ordinary_user!() {
         return;
     }
     let lab = Sandbox::new();

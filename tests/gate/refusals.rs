@@ -83,7 +83,7 @@ fn a_place_to_listen_that_is_taken() {
 
 #[test]
 fn all_of_it_as_an_ordinary_user() {
-    if goes_on_as_an_ordinary_user(module_path!(), "all_of_it_as_an_ordinary_user") {
+    if goes_on_as_an_ordinary_user!() {
         let lab = Sandbox::bare();
         let mut gate = gate(&lab, &[]);
         let mut agent = Agent::new(&lab, &[]);

@@ -27,16 +27,21 @@ fn accepted(lab: &Sandbox) -> Vec<Value> {
     entries.filter(|entry| entry["event"] == "accepted").collect()
 }
 
-#[test]
-fn a_protected_file_that_an_agent_writes_is_one_question() {
-    let lab = Sandbox::new();
-    let mut watch = together(&lab, &[]);
-    let mut agent = Agent::new(&lab, &[]);
+/// The agent writes `.env` and is allowed to, and the watch takes that for its answer.
+fn allows_its_write(watch: &mut Watch, agent: &mut Agent) {
     let call = agent.write(".env", "API_TOKEN=mine\n");
     watch.says("keep gate: file .env");
     watch.answers(b"o", &allowed(".env"));
     agent.works(call);
     watch.says("keep watch: .env accepted (as answered at the gate)");
+}
+
+#[test]
+fn a_protected_file_that_an_agent_writes_is_one_question() {
+    let lab = Sandbox::new();
+    let mut watch = together(&lab, &[]);
+    let mut agent = Agent::new(&lab, &[]);
+    allows_its_write(&mut watch, &mut agent);
     assert_eq!(lab.content(".env"), Content::File(0o600, b"API_TOKEN=mine\n".to_vec()));
     let ended = watch.stop();
     ended.came_to(0, &[".env accepted"]);
@@ -79,11 +84,7 @@ fn what_somebody_else_writes_there_is_asked_about() {
     let lab = Sandbox::new();
     let mut watch = together(&lab, &[]);
     let mut agent = Agent::new(&lab, &[]);
-    let call = agent.write(".env", "API_TOKEN=mine\n");
-    watch.says("keep gate: file .env");
-    watch.answers(b"o", &allowed(".env"));
-    agent.works(call);
-    watch.says("keep watch: .env accepted (as answered at the gate)");
+    allows_its_write(&mut watch, &mut agent);
     let other = fresh();
     lab.overwrite(".env", &other);
     watch.asks(".env", "secrets", "modified", &sha(&other));

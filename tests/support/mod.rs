@@ -5,7 +5,7 @@
 //! with a deadline.
 
 // Two test programs share this, and neither uses all of it.
-#![allow(dead_code, unused_imports)]
+#![allow(dead_code, unused_imports, unused_macros)]
 
 mod needs;
 mod sandbox;
@@ -15,7 +15,8 @@ mod watch;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-pub use needs::{Mounted, goes_on_as_an_ordinary_user, has_python, is_root, python, skip};
+pub(crate) use needs::goes_on_as_an_ordinary_user;
+pub use needs::{Mounted, goes_on, has_python, is_root, python, skip};
 pub use sandbox::{Content, ENV, Sandbox, fresh, keep, sha};
 pub use transcript::squeezed;
 pub use watch::{Ended, Watch};

@@ -33,8 +33,17 @@ pub fn python(script: &str, arguments: &[&Path]) -> Command {
     command
 }
 
-/// Runs the named test again as nobody, if we are root: permissions do not stop root. Whether to go on here.
-pub fn goes_on_as_an_ordinary_user(module: &str, test: &str) -> bool {
+/// Runs the test it stands in again as nobody, if we are root: permissions do not stop root. Whether to go on here.
+macro_rules! goes_on_as_an_ordinary_user {
+    () => {{
+        fn here() {}
+        $crate::support::goes_on(std::any::type_name_of_val(&here))
+    }};
+}
+pub(crate) use goes_on_as_an_ordinary_user;
+
+/// What is behind the macro; `here` is the path of a function in the test.
+pub fn goes_on(here: &str) -> bool {
     if !is_root() {
         return true;
     }
@@ -48,9 +57,10 @@ pub fn goes_on_as_an_ordinary_user(module: &str, test: &str) -> bool {
     };
     let tests = copy(std::env::current_exe().expect("has a path"), "tests");
     let keep = copy(super::sandbox::keep(), "keep");
-    let module = module.split_once("::").map_or("", |(_, inner)| inner);
+    let (_program, test) = here.split_once("::").expect("a path");
+    let test = test.strip_suffix("::here").expect("a function in a test");
     let ran = Command::new(tests)
-        .args(["--exact", &format!("{module}::{test}"), "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env("KEEP_UNDER_TEST", keep)
         .env_remove("TMPDIR")
         .uid(65_534)

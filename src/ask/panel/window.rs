@@ -24,8 +24,9 @@ pub(crate) struct Pane {
     pub(crate) loses: bool,
 }
 
+/// Counts the bells.
 #[derive(Default)]
-struct Bells(usize);
+pub(crate) struct Bells(pub(crate) usize);
 
 impl vt100::Callbacks for Bells {
     fn audible_bell(&mut self, _: &mut vt100::Screen) {
@@ -33,14 +34,19 @@ impl vt100::Callbacks for Bells {
     }
 }
 
-fn size(value: u16) -> NonZeroU16 {
+pub(crate) fn size(value: u16) -> NonZeroU16 {
     NonZeroU16::new(value).expect("not zero")
+}
+
+/// What a terminal of this size shows.
+pub(crate) fn terminal(columns: u16, rows: u16) -> vt100::Parser<Bells> {
+    vt100::Parser::new_with_callbacks(size(rows), size(columns), 200, Bells::default())
 }
 
 impl Window {
     pub(crate) fn new(columns: u16, rows: u16) -> Self {
         Self(Arc::new(Mutex::new(Pane {
-            terminal: vt100::Parser::new_with_callbacks(size(rows), size(columns), 200, Bells::default()),
+            terminal: terminal(columns, rows),
             stream: Vec::new(),
             size: (columns, rows),
             takes: true,

@@ -1,10 +1,9 @@
 //! The screen, as a terminal shows it.
 
-use std::num::NonZeroU16;
-
 use proptest::prelude::*;
 
 use super::*;
+use crate::ask::panel::window::{Bells, size, terminal};
 
 /// A terminal of the size of a screen, which shows every frame of it.
 struct Shown {
@@ -12,23 +11,9 @@ struct Shown {
     terminal: vt100::Parser<Bells>,
 }
 
-#[derive(Default)]
-struct Bells(usize);
-
-impl vt100::Callbacks for Bells {
-    fn audible_bell(&mut self, _: &mut vt100::Screen) {
-        self.0 += 1;
-    }
-}
-
-fn size(value: u16) -> NonZeroU16 {
-    NonZeroU16::new(value).expect("not zero")
-}
-
 impl Shown {
     fn new(columns: u16, rows: u16) -> Self {
-        let terminal = vt100::Parser::new_with_callbacks(size(rows), size(columns), 200, Bells::default());
-        Self { screen: Screen::new(columns, rows, false), terminal }
+        Self { screen: Screen::new(columns, rows, false), terminal: terminal(columns, rows) }
     }
 
     fn feed(&mut self, frame: Option<Frame>) {

@@ -101,7 +101,7 @@ fn todo() -> Question {
     about(1, "notes/todo.md", &["overwrite, 310 bytes, +2 -1"])
 }
 
-const TODO: [&str; 10] = [
+const ROWS: [&str; 10] = [
     "keep gate: file notes/todo.md",
     "  asked by some-agent through file_write",
     "  overwrite, 310 bytes, +2 -1",
@@ -124,8 +124,8 @@ fn shown(columns: u16, question: &Question, waiting: usize) -> String {
 fn a_question_is_a_block_of_plain_lines() {
     let mut desk = Desk::new(80, 24);
     assert!(desk.screen.show(&todo(), 0));
-    assert_eq!(desk.rows(), TODO);
-    assert_eq!(desk.recording(), TODO);
+    assert_eq!(desk.rows(), ROWS);
+    assert_eq!(desk.recording(), ROWS);
     assert_eq!(desk.window.glass().bells(), 1, "bells");
 }
 
@@ -153,10 +153,10 @@ fn only_the_last_line_is_drawn_again() {
     assert!(!desk.screen.show(&todo(), 2));
     desk.pass(30_000);
     let recording = desk.recording();
-    assert_eq!(recording[..10], TODO);
+    assert_eq!(recording[..10], ROWS);
     assert_eq!(recording[13], "  [n] no (denied in 117 s; 2 more waiting)");
     assert!(recording[10..].iter().all(|line| line.starts_with("  [n] no (denied in ")), "{recording:?}");
-    let mut rows = TODO.map(str::to_owned);
+    let mut rows = ROWS.map(str::to_owned);
     rows[9] = "  [n] no (denied in 87 s; 2 more waiting)".to_owned();
     assert_eq!(desk.rows(), rows);
 }
@@ -290,7 +290,7 @@ fn lines_cannot_push_a_question_out_of_sight() {
         desk.screen.line(&format!("keep gate: line {number}"));
     }
     let rows = desk.rows();
-    assert_eq!(rows[..9], TODO[..9]);
+    assert_eq!(rows[..9], ROWS[..9]);
     assert_eq!(rows[16..], ["keep gate: line 7", "  [n] no (denied in 120 s)"]);
     desk.screen.settled("keep gate: file notes/todo.md: denied (timeout)");
     let rows = desk.rows();
@@ -324,7 +324,7 @@ fn a_question_that_got_lost_is_written_again_before_a_key_counts() {
     desk.pass(20);
     assert_eq!(desk.press(b"o"), None);
     let rows = desk.rows();
-    assert_eq!(rows[10..19], TODO[..9]);
+    assert_eq!(rows[10..19], ROWS[..9]);
     assert_eq!(rows[19..], [LOST, "  [n] no (denied in 119 s)"]);
     assert!(desk.press_later(b"o").is_some());
 }
@@ -350,7 +350,7 @@ fn after_a_stop_the_question_is_below_what_the_shell_wrote() {
     desk.screen.suspend();
     desk.screen.go_on();
     let rows = desk.rows();
-    assert_eq!(rows[13..], TODO);
+    assert_eq!(rows[13..], ROWS);
     assert_eq!(desk.press(b"o"), None);
     assert!(desk.press_later(b"o").is_some());
 }
@@ -372,7 +372,7 @@ fn a_gate_that_ends_leaves_the_question_and_the_cursor_below_it() {
     let mut desk = Desk::new(80, 40);
     desk.screen.show(&todo(), 0);
     desk.screen.finish();
-    assert_eq!(desk.rows(), TODO);
+    assert_eq!(desk.rows(), ROWS);
     assert_eq!(desk.window.glass().cursor(), (10, 0));
 }
 
