@@ -31,6 +31,7 @@ pub mod lock;
 pub mod machine;
 pub mod macos;
 pub mod notify;
+pub mod opening;
 pub mod poll;
 pub mod privilege;
 #[cfg(feature = "testing")]
@@ -48,6 +49,7 @@ pub mod trial;
 pub mod turn;
 mod unix;
 pub mod users;
+pub mod writer;
 pub mod xattr;
 pub mod zone;
 
@@ -63,9 +65,11 @@ pub use environment::{Environment, EnvironmentError};
 pub use event::{Hint, Interest, LostCause, Place, RootId};
 pub use local_socket::{Listening, LocalListener, LocalStream, SocketError};
 pub use notify::{Notification, Notifier};
+pub use opening::{Access, Doorkeeper, HeldId, Opening, Ruling, Verdict};
 pub use relpath::{RelPath, RelPathError};
 pub use root::{Root, RootError};
 pub use signals::{Signal, Signals, SignalsError};
 pub use stat::{FileId, FileType, Stat};
 pub use terminal::{InputEvent, RawGuard, Terminal, TerminalError, WriteState};
+pub use writer::{Account, Certainty, Program, Writer};
 pub use zone::Zone;
