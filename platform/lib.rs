@@ -37,6 +37,7 @@ pub mod privilege;
 #[cfg(feature = "testing")]
 pub mod probe;
 pub mod process;
+pub mod program;
 pub mod random;
 pub mod relpath;
 mod remove;

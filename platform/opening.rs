@@ -16,6 +16,21 @@ pub enum Access {
     Write,
 }
 
+impl Access {
+    /// The name in reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Access::Read => "read",
+            Access::Write => "write",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Access::Read, Access::Write].into_iter().find(|access| access.name() == name)
+    }
+}
+
 /// Number of a held open, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeldId(pub u64);

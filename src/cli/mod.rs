@@ -11,6 +11,7 @@ mod gate_connector;
 mod gate_site;
 mod grants;
 mod ground;
+mod hold;
 mod log;
 mod log_line;
 mod mcp;

@@ -12,9 +12,10 @@ use platform::event::{EventSource, Subscription, WatchSet};
 use platform::notify::{NOTIFIER, Notifier, find};
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
+use platform::writer::Nobody;
 use platform::{Clock, Place, SystemClock};
 
-use crate::baseline::{Baseline, Caps};
+use crate::baseline::{Baseline, Caps, Index};
 use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
 use crate::roots::Roots;
 use crate::store::{Objects, Quarantine};
@@ -23,8 +24,10 @@ use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
 use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
+use crate::watch::hold::Sight;
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
+use crate::watch::promises::Promises;
 use crate::watch::recovery::{Recovered, accepted, unguarded};
 use crate::watch::report::{ReportPath, WatchReport};
 use crate::watch::session::{Options, Parts, Session};
@@ -36,6 +39,7 @@ use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
 use super::ground::Ground;
+use super::hold::{StartHolding, Wanted};
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
 
@@ -60,6 +64,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
     let candidates = choose(args.backend)?;
+    let wanted = Wanted::of(args, &ground)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
         Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
@@ -150,6 +155,18 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
 
     let known: Vec<Place> = previous.keys().cloned().collect();
     let rules = Arc::new(rules);
+    let index = Index::default();
+    let (hold, promises) = match wanted {
+        Some(wanted) => {
+            let sight =
+                Sight { index: index.clone(), roots: roots.clone(), rules: Arc::clone(&rules), manner: wanted.manner };
+            wanted.start(holding(), sight, &post).inspect_err(|_| console.finish())?
+        }
+        None => (None, Promises::default()),
+    };
+    for line in &promises.missing {
+        console.line(&format!("keep watch: warning: {line}"));
+    }
     let set = WatchSet {
         roots: roots.all().to_vec(),
         interest: Arc::clone(&rules) as Arc<dyn platform::Interest>,
@@ -183,7 +200,8 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         frozen,
         scope,
         session_log,
-        limits: limits(backend_name),
+        limits: limits(backend_name, &promises),
+        promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
@@ -204,8 +222,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         start_polling,
         gate,
         approvals,
+        account: Arc::new(Nobody),
+        hold,
     };
-    Session::new(parts, options, machine, Baseline::new(caps), expected, previous, tally).run()
+    let baseline = if parts.hold.is_some() { Baseline::indexed(caps, index) } else { Baseline::new(caps) };
+    Session::new(parts, options, machine, baseline, expected, previous, tally).run()
 }
 
 /// Puts the gate of this terminal together; it serves once the watch does.
@@ -372,14 +393,20 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
     Notifier::start(Some((NOTIFIER, program))).ok()
 }
 
+/// What holds opens, if anything here can.
+fn holding() -> Result<StartHolding, String> {
+    Err("that takes root, or CAP_SYS_ADMIN on the program".to_owned())
+}
+
 /// What a watch cannot see or hold, for the report.
-fn limits(backend: &str) -> Vec<String> {
+fn limits(backend: &str, promises: &Promises) -> Vec<String> {
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
         "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
         "Reads and network side effects are not seen.".to_owned(),
         "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
     ];
+    limits.extend(promises.limits());
     if backend == "poll" {
         limits.push("Changes are found by polling; one that is undone between two rounds is not seen.".to_owned());
     } else {

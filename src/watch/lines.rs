@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::journal::Asked;
 use crate::rules::Rule;
 
 use super::machine::Outcome;
@@ -19,12 +20,16 @@ pub fn started(
     timeout: Duration,
     frozen: bool,
     scope: Option<&str>,
+    promises: Option<&str>,
 ) -> String {
     let mut line = format!(
         "keep watch: {} in {root}; {backend}; undecided changes are restored after {} s",
         counted(files, "protected file"),
         timeout.as_secs()
     );
+    if let Some(promises) = promises {
+        line.push_str(&format!("; {promises}"));
+    }
     if frozen {
         line.push_str(" (dependencies frozen)");
     }
@@ -45,9 +50,14 @@ pub fn decided(path: &str, outcome: Outcome) -> String {
     }
 }
 
-/// A change was allowed at the gate's question.
-pub fn approved(path: &str) -> String {
-    format!("keep watch: {path} accepted (as answered at the gate)")
+/// A change was allowed at another question, or is a trusted program's.
+pub fn approved(path: &str, asked: Asked) -> String {
+    let how = match asked {
+        Asked::Gate => "as answered at the gate",
+        Asked::Held => "as answered when it was opened",
+        Asked::Trusted => "written by a trusted program",
+    };
+    format!("keep watch: {path} accepted ({how})")
 }
 
 /// What was decided about something that has nothing to be put back: it was taken away.
@@ -128,14 +138,14 @@ mod tests {
 
     #[test]
     fn the_start_line_says_what_is_special() {
-        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None);
+        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None, None);
         assert_eq!(
             plain,
             "keep watch: 23 protected files in /repo; fanotify; undecided changes are restored after 20 s"
         );
-        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"));
+        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"), Some("x is held"));
         assert!(special.starts_with("keep watch: 1 protected file in /r; poll;"), "{special}");
-        assert!(special.ends_with("after 7 s (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+        assert!(special.ends_with("after 7 s; x is held (dependencies frozen) (scope: src/**, *.md)"), "{special}");
     }
 
     #[test]

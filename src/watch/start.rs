@@ -184,6 +184,7 @@ impl Session {
             self.options.decision_timeout,
             self.options.frozen,
             scope.as_deref(),
+            self.options.promises.clause().as_deref(),
         ));
         // Before, what a client changes would be taken for what was there.
         match self.parts.gate.take().map(|open| open()) {
