@@ -33,6 +33,7 @@ pub mod machine;
 pub mod macos;
 pub mod notify;
 pub mod opening;
+pub mod openings;
 pub mod poll;
 pub mod privilege;
 #[cfg(feature = "testing")]
