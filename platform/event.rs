@@ -48,6 +48,15 @@ pub trait Interest: Send + Sync {
     fn first(&self, root: RootId, dir: &RelPath) -> bool;
 }
 
+/// Hears which process an event speaks of. Called from a backend's thread, and only for what policy is interested in: must be
+/// fast and must not wait for anybody.
+pub trait Names: Send + Sync {
+    /// The process with the number `pid` changed the place: a covered path, or a directory that was moved away with all that
+    /// was below it. `empty_since` is a moment at which the kernel's queue was empty, before the event was put into it: who
+    /// has had the number since before that is who it was.
+    fn named(&self, place: &Place, pid: u32, empty_since: Moment);
+}
+
 /// What a backend has to cover.
 #[derive(Clone)]
 pub struct WatchSet {

@@ -36,6 +36,10 @@ mod listing;
 #[cfg(target_os = "linux")]
 mod mount_watch;
 #[cfg(target_os = "linux")]
+mod numbers;
+#[cfg(target_os = "linux")]
+mod openings;
+#[cfg(target_os = "linux")]
 mod privilege;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 mod probe;
@@ -52,9 +56,11 @@ pub use desktop::*;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 pub(crate) use probe::*;
 #[cfg(target_os = "linux")]
+pub(crate) use program::*;
+#[cfg(target_os = "linux")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
-    limits::*, listing::*, mount_watch::MountWatch, privilege::*, process::*, program::*, socket::*,
+    limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.
