@@ -34,6 +34,7 @@ pub mod notify;
 pub mod opening;
 pub mod poll;
 pub mod privilege;
+pub mod privileged;
 #[cfg(feature = "testing")]
 pub mod probe;
 pub mod process;
@@ -66,6 +67,7 @@ pub use event::{Hint, Interest, LostCause, Names, Place, RootId};
 pub use local_socket::{Listening, LocalListener, LocalStream, SocketError};
 pub use notify::{Notification, Notifier};
 pub use opening::{Access, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
+pub use privileged::{Privileged, Wanted};
 pub use relpath::{RelPath, RelPathError};
 pub use root::{Root, RootError};
 pub use signals::{Signal, Signals, SignalsError};

@@ -22,6 +22,8 @@ mod listing;
 mod mount_watch;
 #[cfg(target_os = "macos")]
 mod privilege;
+#[cfg(target_os = "macos")]
+mod privileged;
 #[cfg(all(target_os = "macos", feature = "testing"))]
 mod probe;
 #[cfg(target_os = "macos")]
@@ -37,11 +39,19 @@ pub(crate) use probe::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, privilege::*, process::*, socket::*,
+    mount_watch::MountWatch, privilege::*, privileged::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
 #[cfg(target_os = "macos")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
     Vec::new()
+}
+
+/// There is nothing that privilege could add.
+#[cfg(target_os = "macos")]
+pub(crate) fn privileged_event_sources(
+    equipment: crate::backends::Equipment,
+) -> Vec<Box<dyn crate::event::EventSource>> {
+    match equipment.groups.0 {}
 }
