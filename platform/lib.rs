@@ -36,6 +36,7 @@ pub mod opening;
 pub mod openings;
 pub mod poll;
 pub mod privilege;
+pub mod privileged;
 #[cfg(feature = "testing")]
 pub mod probe;
 pub mod process;
@@ -70,6 +71,7 @@ pub use flags::{FlagError, Flags};
 pub use local_socket::{Listening, LocalListener, LocalStream, SocketError};
 pub use notify::{Notification, Notifier};
 pub use opening::{Access, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
+pub use privileged::{Privileged, Wanted};
 pub use relpath::{RelPath, RelPathError};
 pub use root::{Root, RootError};
 pub use signals::{Signal, Signals, SignalsError};

@@ -34,6 +34,8 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod listing;
 #[cfg(target_os = "linux")]
+mod marks;
+#[cfg(target_os = "linux")]
 mod mount_watch;
 #[cfg(target_os = "linux")]
 mod numbers;
@@ -41,6 +43,8 @@ mod numbers;
 mod openings;
 #[cfg(target_os = "linux")]
 mod privilege;
+#[cfg(target_os = "linux")]
+mod privileged;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 mod probe;
 #[cfg(target_os = "linux")]
@@ -60,11 +64,19 @@ pub(crate) use program::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
-    limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, process::*, socket::*,
+    limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.
 #[cfg(target_os = "linux")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
     vec![Box::new(Fanotify), Box::new(Inotify)]
+}
+
+/// The same, the strongest with what was opened with privilege.
+#[cfg(target_os = "linux")]
+pub(crate) fn privileged_event_sources(
+    equipment: crate::backends::Equipment,
+) -> Vec<Box<dyn crate::event::EventSource>> {
+    vec![Box::new(fanotify::WithPrivilege::new(equipment)), Box::new(Inotify)]
 }

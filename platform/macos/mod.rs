@@ -24,6 +24,8 @@ mod mount_watch;
 mod openings;
 #[cfg(target_os = "macos")]
 mod privilege;
+#[cfg(target_os = "macos")]
+mod privileged;
 #[cfg(all(target_os = "macos", feature = "testing"))]
 mod probe;
 #[cfg(target_os = "macos")]
@@ -43,11 +45,19 @@ pub(crate) use program::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, openings::*, privilege::*, process::*, socket::*,
+    mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
 #[cfg(target_os = "macos")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
     Vec::new()
+}
+
+/// There is nothing that privilege could add.
+#[cfg(target_os = "macos")]
+pub(crate) fn privileged_event_sources(
+    equipment: crate::backends::Equipment,
+) -> Vec<Box<dyn crate::event::EventSource>> {
+    match equipment.groups.0 {}
 }

@@ -18,7 +18,7 @@ use super::ground::Ground;
 pub type StartHolding = Box<dyn FnOnce(Arc<dyn Doorkeeper>) -> Result<Box<dyn Answers>, String>>;
 
 /// What `--hold` asks for.
-pub struct Wanted {
+pub struct HoldPlan {
     /// Which opens.
     pub manner: Manner,
     /// The programs that pass.
@@ -27,7 +27,7 @@ pub struct Wanted {
     best_effort: bool,
 }
 
-impl Wanted {
+impl HoldPlan {
     /// What the person asked for; `None` without `--hold`. Reads the programs that are trusted.
     pub fn of(args: &WatchArgs, ground: &Ground) -> Result<Option<Self>, Refusal> {
         let manner = match args.hold {
@@ -115,7 +115,7 @@ mod tests {
         let rules = Arc::new(RuleSet::new(Parts::default()));
         let sight = Sight { index: Index::default(), roots, rules, manner: Manner::Writes };
         let (post, _inbox) = inbox();
-        Wanted { manner: Manner::ReadsToo, trusted: Vec::new(), best_effort }.start(holding, sight, &post)
+        HoldPlan { manner: Manner::ReadsToo, trusted: Vec::new(), best_effort }.start(holding, sight, &post)
     }
 
     #[test]

@@ -53,6 +53,14 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
             return if error.use_stderr() { Exit::CannotStart.code() } else { Exit::Clean.code() };
         }
     };
+    // What is of use to others is given up once it has been used.
+    if !matches!(cli.command, Command::Watch(_) | Command::Recover(_))
+        && !platform::privilege::is_root()
+        && let Err(error) = platform::privilege::drop_capabilities()
+    {
+        let hint = "take the capabilities off the program: setcap -r";
+        return refuse(&Refusal::new(RefusalCode::Privilege, causes(&error), hint), false);
+    }
     match &cli.command {
         Command::Watch(args) => watch::run(args, cli.color, &environment),
         Command::Gate(args) => gate::run(args, cli.color, &environment),

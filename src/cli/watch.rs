@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use platform::backends::backends;
+use platform::backends::{self, Equipment, backends};
 use platform::environment::Environment;
-use platform::event::{EventSource, Subscription, WatchSet};
+use platform::event::{EventSource, Powers, Subscription, WatchSet};
 use platform::notify::{NOTIFIER, Notifier, find};
+use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
 use platform::writer::Nobody;
-use platform::{Clock, Place, SystemClock};
+use platform::{Clock, Place, Privileged, SystemClock, Wanted};
 
 use crate::baseline::{Baseline, Caps, Index};
 use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
@@ -39,7 +40,7 @@ use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
 use super::ground::Ground;
-use super::hold::{StartHolding, Wanted};
+use super::hold::{HoldPlan, StartHolding};
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
 
@@ -58,13 +59,14 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let mut ground = Ground::find(args.path.as_deref(), environment)?;
+    let (mut ground, privileged) = Ground::find_with(args.path.as_deref(), environment, wanted(args))?;
+    let (sources, without) = sources(privileged);
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
-    let candidates = choose(args.backend)?;
-    let wanted = Wanted::of(args, &ground)?;
+    let candidates = choose(sources, args.backend)?;
+    let plan_to_hold = HoldPlan::of(args, &ground)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
         Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
@@ -141,7 +143,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
             (Recovered { lines, ..Recovered::default() }, Expected::default(), previous)
         }
     };
-    for line in warnings.iter().chain(&recovered.lines) {
+    for line in without.iter().chain(&warnings).chain(&recovered.lines) {
         console.line(line);
     }
     if let Some(line) = begin::recovery_line(&recovered, "keep watch") {
@@ -156,7 +158,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let known: Vec<Place> = previous.keys().cloned().collect();
     let rules = Arc::new(rules);
     let index = Index::default();
-    let (hold, promises) = match wanted {
+    let (hold, promises) = match plan_to_hold {
         Some(wanted) => {
             let sight =
                 Sight { index: index.clone(), roots: roots.clone(), rules: Arc::clone(&rules), manner: wanted.manner };
@@ -173,10 +175,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         known,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
     };
-    let (backend_name, subscription) = match start_first(candidates, &set, &post) {
-        Ok((name, subscription, warnings)) => {
+    let (backend_name, powers, subscription) = match start_first(candidates, &set, &post) {
+        Ok(Running { name, powers, subscription, warnings }) => {
             warnings.iter().for_each(|line| console.line(line));
-            (name, subscription)
+            (name, powers, subscription)
         }
         Err(refusal) => {
             console.finish();
@@ -192,6 +194,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let options = Options {
         session,
         backend: backend_name,
+        powers,
         decision_timeout: Duration::from_secs(u64::from(args.decision_timeout)),
         contest_limit,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
@@ -318,11 +321,32 @@ fn put_right(
     begin::recover(ground, last, replayed, journal, objects, quarantine, clock)
 }
 
+/// What privilege is good for with this backend.
+fn wanted(args: &WatchArgs) -> Wanted {
+    match args.backend {
+        BackendChoice::Auto | BackendChoice::Fanotify => Wanted::ALL,
+        BackendChoice::Inotify | BackendChoice::Fsevents | BackendChoice::Poll => Wanted::default(),
+    }
+}
+
+/// The backends of this system, with what privilege adds; a line if there was some and it was of no use.
+fn sources(opened: Result<Option<Privileged>, PrivilegeError>) -> (Vec<Box<dyn EventSource>>, Option<String>) {
+    match opened {
+        Ok(Some(Privileged { groups: Some(groups), .. })) => {
+            (backends::with_privilege(Equipment { groups, marker: None, names: None }), None)
+        }
+        Ok(_) => (backends(), None),
+        Err(error) => {
+            (backends(), Some(format!("keep watch: warning: {}; going on as without privilege", causes(&error))))
+        }
+    }
+}
+
 /// The backends that work here, strongest first; only the one named, if one is.
-fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
+fn choose(sources: Vec<Box<dyn EventSource>>, choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     let mut reasons = Vec::new();
     let mut working = Vec::new();
-    for backend in backends() {
+    for backend in sources {
         if choice.name().is_some_and(|name| name != backend.name()) {
             continue;
         }
@@ -340,17 +364,24 @@ fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     Err(unavailable(&reasons.join("; ")))
 }
 
-/// A running backend with its name, and a line for each stronger one that did not start.
-type Running = (&'static str, Box<dyn Subscription>, Vec<String>);
+/// A running backend.
+struct Running {
+    name: &'static str,
+    powers: Powers,
+    subscription: Box<dyn Subscription>,
+    /// A line for each stronger one that did not start.
+    warnings: Vec<String>,
+}
 
 /// Starts the first that can cover this very tree: a backend may work here and not on the tree's file system.
 fn start_first(candidates: Vec<Box<dyn EventSource>>, set: &WatchSet, post: &Post) -> Result<Running, Refusal> {
     let mut reasons = Vec::new();
     for backend in candidates {
+        let powers = backend.powers(set);
         match backend.start(set.clone(), sink(post)) {
             Ok(subscription) => {
-                let lines = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
-                return Ok((backend.name(), subscription, lines));
+                let warnings = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
+                return Ok(Running { name: backend.name(), powers, subscription, warnings });
             }
             Err(error) => reasons.push(causes(&error)),
         }

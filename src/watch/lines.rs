@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use platform::event::Powers;
+
 use crate::journal::Asked;
 use crate::rules::Rule;
 
@@ -10,6 +12,14 @@ use super::machine::Outcome;
 /// `1 protected file`, `2 protected files`.
 pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The backend, and what it can do besides.
+pub fn backend(name: &str, powers: Powers) -> String {
+    let Powers { whole_file_system, names_the_writer } = powers;
+    let besides = [(whole_file_system, "whole filesystem"), (names_the_writer, "names the writer")];
+    let besides: Vec<_> = besides.into_iter().filter_map(|(has, what)| has.then_some(what)).collect();
+    if besides.is_empty() { name.to_owned() } else { format!("{name} ({})", besides.join(", ")) }
 }
 
 /// The start line.
@@ -146,6 +156,14 @@ mod tests {
         let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"), Some("x is held"));
         assert!(special.starts_with("keep watch: 1 protected file in /r; poll;"), "{special}");
         assert!(special.ends_with("after 7 s; x is held (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+    }
+
+    #[test]
+    fn the_backend_is_said_with_what_it_can_do_besides() {
+        let powers = |whole_file_system, names_the_writer| Powers { whole_file_system, names_the_writer };
+        assert_eq!(backend("fanotify", powers(false, false)), "fanotify");
+        assert_eq!(backend("fanotify", powers(false, true)), "fanotify (names the writer)");
+        assert_eq!(backend("fanotify", powers(true, true)), "fanotify (whole filesystem, names the writer)");
     }
 
     #[test]

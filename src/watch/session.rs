@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use platform::event::Subscription;
+use platform::event::{Powers, Subscription};
 use platform::lock::Lock;
 use platform::notify::Notifier;
 use platform::{Account, Clock, FileId, LostCause, Moment, Place, Stat};
@@ -82,6 +82,8 @@ pub struct Options {
     pub session: String,
     /// Name of the backend.
     pub backend: &'static str,
+    /// What it can do besides.
+    pub powers: Powers,
     /// Time to answer.
     pub decision_timeout: Duration,
     /// Refusals until a path is contested; 0 = never.

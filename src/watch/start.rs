@@ -180,7 +180,7 @@ impl Session {
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
-            self.options.backend,
+            &lines::backend(self.options.backend, self.options.powers),
             self.options.decision_timeout,
             self.options.frozen,
             scope.as_deref(),
