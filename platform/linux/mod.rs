@@ -2,6 +2,7 @@
 
 pub mod file_systems;
 pub mod mounts;
+pub mod process_events;
 pub mod records;
 pub mod usage;
 
@@ -11,6 +12,8 @@ mod attributes;
 mod child;
 #[cfg(target_os = "linux")]
 mod confine;
+#[cfg(target_os = "linux")]
+mod connector;
 #[cfg(target_os = "linux")]
 mod desktop;
 #[cfg(target_os = "linux")]
@@ -45,14 +48,16 @@ mod process;
 mod socket;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(all(test, target_os = "linux"))]
+mod witness_tests;
 #[cfg(target_os = "linux")]
 pub use desktop::*;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 pub(crate) use probe::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
-    limits::*, listing::*, mount_watch::MountWatch, privilege::*, process::*, socket::*,
+    attributes::*, child::*, confine::*, connector::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify,
+    layout::*, limits::*, listing::*, mount_watch::MountWatch, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

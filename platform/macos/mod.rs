@@ -7,6 +7,8 @@ mod child;
 #[cfg(target_os = "macos")]
 mod confine;
 #[cfg(target_os = "macos")]
+mod connector;
+#[cfg(target_os = "macos")]
 mod desktop;
 #[cfg(target_os = "macos")]
 mod durable;
@@ -36,7 +38,7 @@ pub use desktop::*;
 pub(crate) use probe::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
+    attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
     mount_watch::MountWatch, privilege::*, process::*, socket::*,
 };
 
