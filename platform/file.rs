@@ -13,6 +13,7 @@ use rustix::fs::{self, Mode};
 
 use crate::dir::{FsError, on};
 use crate::fault;
+use crate::host;
 
 fn step<T>(operation: &'static str, name: &[u8], act: impl FnOnce() -> io::Result<T>) -> Result<T, FsError> {
     fault::point(operation).and_then(|()| act()).map_err(on(operation, name))
@@ -42,6 +43,12 @@ pub fn sync_all(file: &File, name: &[u8]) -> Result<(), FsError> {
 /// Cuts the file to `length` bytes.
 pub fn truncate(file: &File, name: &[u8], length: u64) -> Result<(), FsError> {
     step("truncate", name, || file.set_len(length))
+}
+
+/// Whether it is sure that nobody has the file open for writing at this moment, or mapped so. `false` also where that cannot
+/// be told: not of our user's, or on a system that does not tell.
+pub fn nobody_writes(file: &File) -> bool {
+    host::nobody_writes(file.as_fd())
 }
 
 /// Gives an open file or directory exactly these permission bits.

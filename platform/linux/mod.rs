@@ -2,6 +2,7 @@
 
 pub mod file_systems;
 pub mod mounts;
+pub mod process_events;
 pub mod records;
 pub mod usage;
 
@@ -11,6 +12,8 @@ mod attributes;
 mod child;
 #[cfg(target_os = "linux")]
 mod confine;
+#[cfg(target_os = "linux")]
+mod connector;
 #[cfg(target_os = "linux")]
 mod desktop;
 #[cfg(target_os = "linux")]
@@ -55,6 +58,8 @@ mod program;
 mod socket;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(all(test, target_os = "linux"))]
+mod witness_tests;
 #[cfg(target_os = "linux")]
 pub use desktop::*;
 #[cfg(all(target_os = "linux", feature = "testing"))]
@@ -63,8 +68,9 @@ pub(crate) use probe::*;
 pub(crate) use program::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
-    limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, socket::*,
+    attributes::*, child::*, confine::*, connector::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify,
+    layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*,
+    socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

@@ -7,6 +7,8 @@ mod child;
 #[cfg(target_os = "macos")]
 mod confine;
 #[cfg(target_os = "macos")]
+mod connector;
+#[cfg(target_os = "macos")]
 mod desktop;
 #[cfg(target_os = "macos")]
 mod durable;
@@ -44,7 +46,7 @@ pub(crate) use probe::*;
 pub(crate) use program::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
+    attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
     mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, socket::*,
 };
 
