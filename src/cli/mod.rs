@@ -2,6 +2,7 @@
 
 pub mod args;
 mod begin;
+mod collectors;
 mod diagnosis;
 mod doctor;
 
@@ -12,7 +13,7 @@ mod gate_site;
 mod grants;
 mod ground;
 mod log;
-mod log_line;
+pub(crate) mod log_line;
 mod mcp;
 mod pages;
 mod paint;
