@@ -17,6 +17,7 @@ pub mod clock;
 pub mod confine;
 pub mod copy;
 pub mod cover;
+pub mod datagram;
 pub mod dir;
 pub mod durable;
 pub mod environment;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::collectors::Collector;
 use crate::gate::kind::Kind;
 
 /// Guards a developer's files against coding agents on the same machine.
@@ -110,6 +111,11 @@ pub struct WatchArgs {
     /// Print the report as JSON on standard output when the watch ends.
     #[arg(long)]
     pub json: bool,
+
+    /// Tell a collector of what happens, too: journald, syslog, or file (a JSON object a line, in the state folder); =PATH names
+    /// another socket or file (repeatable, or a list with commas).
+    #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = super::collectors::parse)]
+    pub log: Vec<Collector>,
 
     /// How to learn of changes: the strongest that works here, or the one named.
     #[arg(long, value_name = "X", default_value = "auto")]

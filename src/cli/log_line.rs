@@ -19,6 +19,11 @@ pub fn line(seen: &Seen<'_>, paint: Paint) -> Option<String> {
     }
 }
 
+/// What an entry says, without when and in which run; `None` for those that are not listed.
+pub fn sentence(event: &Event) -> Option<String> {
+    what(event, Paint { is_on: false })
+}
+
 fn entry_line(entry: &Entry, paint: Paint) -> Option<String> {
     let what = what(&entry.event, paint)?;
     // The process is the short name of a session: few share one.

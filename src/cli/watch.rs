@@ -17,7 +17,8 @@ use platform::writer::Nobody;
 use platform::{Clock, Place, Privileged, SystemClock, Wanted};
 
 use crate::baseline::{Baseline, Caps, Index};
-use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
+use crate::journal::forward::Forwarding;
+use crate::journal::{self, Event, FileJournal, Journal, Replayed, SessionInfo, SessionLog, session_id};
 use crate::roots::Roots;
 use crate::store::{Objects, Quarantine};
 use crate::text::json_line;
@@ -36,6 +37,7 @@ use crate::watch::tally::Tally;
 
 use super::args::{BackendChoice, Color, WatchArgs};
 use super::begin;
+use super::collectors;
 use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
@@ -73,9 +75,12 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         None => None,
     };
 
+    let couriers = Arc::new(collectors::start(&args.log, &ground, &state, environment)?);
+
     let session = session_id(clock.wall(), platform::process::own_pid());
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
-    let (mut journal, replayed) = (opened.journal, opened.replayed);
+    let replayed = opened.replayed;
+    let mut journal = Forwarding::new(opened.journal, collectors::about(&ground), Arc::clone(&couriers));
     let objects = begin::objects(&state)?;
     let quarantine = begin::quarantine(&state)?;
     quarantine.tidy().map_err(|error| begin::bad_store(&causes(&error)))?;
@@ -216,6 +221,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         quarantine,
         journal: Box::new(journal),
         log,
+        couriers,
         console,
         notifier: notifier(args, environment, &ground),
         clock,
@@ -272,7 +278,7 @@ struct Started<'a> {
 
 impl Started<'_> {
     /// Writes the session's first entry.
-    fn write_first(&self, journal: &mut FileJournal) -> Result<(), Refusal> {
+    fn write_first(&self, journal: &mut dyn Journal) -> Result<(), Refusal> {
         let rules = match self.rule_file {
             // Recovery after a crash goes by these very rules, so their text is kept.
             Some(bytes) => Some(self.objects.put(bytes).map_err(|error| begin::bad_store(&causes(&error)))?),
@@ -303,7 +309,7 @@ fn put_right(
     ground: &mut Ground,
     last: &SessionInfo,
     replayed: &Replayed,
-    journal: &mut FileJournal,
+    journal: &mut dyn Journal,
     (objects, quarantine): (&Objects, &Quarantine),
     backend: &str,
     clock: &dyn Clock,

@@ -13,6 +13,7 @@ mod chain;
 mod error;
 mod event;
 mod file;
+pub mod forward;
 mod line;
 mod log;
 mod memory;
@@ -62,4 +63,7 @@ pub trait Journal: Send {
 
     /// The session whose entries these are.
     fn session(&self) -> &str;
+
+    /// Number and digest of the last entry, be it durable or in the batch that waits.
+    fn head(&self) -> Head;
 }

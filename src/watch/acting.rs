@@ -326,6 +326,9 @@ impl Session {
 
     /// Writes down what waits, once the questions are drawn and the files are in order.
     pub(super) fn write_down(&mut self) {
+        for line in self.parts.couriers.news() {
+            self.say(&line);
+        }
         if let Err(reason) = self.commit() {
             let now = self.now();
             self.parts.console.line_if_new(

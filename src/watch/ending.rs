@@ -64,6 +64,9 @@ impl Session {
             self.forget_objects();
         }
         self.parts.console.clear();
+        for line in self.parts.couriers.finish() {
+            self.say(&line);
+        }
         let summary = self.summary(&end);
         self.say(&summary);
         self.parts.console.finish();

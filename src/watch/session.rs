@@ -14,6 +14,7 @@ use platform::{Account, Clock, FileId, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
+use crate::journal::forward::Couriers;
 use crate::journal::{Journal, SessionLog, rfc3339};
 use crate::roots::Roots;
 use crate::rules::assemble::ScopeSource;
@@ -51,6 +52,8 @@ pub struct Parts {
     pub journal: Box<dyn Journal>,
     /// The log of this session.
     pub log: SessionLog,
+    /// Those who are told of what the journal says.
+    pub couriers: Arc<Couriers>,
     /// The terminal.
     pub console: Console,
     /// Desktop notifications, unless switched off.
