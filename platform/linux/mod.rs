@@ -42,6 +42,8 @@ mod probe;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
+mod ready;
+#[cfg(target_os = "linux")]
 mod socket;
 #[cfg(target_os = "linux")]
 mod sys;
@@ -52,7 +54,7 @@ pub(crate) use probe::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
-    limits::*, listing::*, mount_watch::MountWatch, privilege::*, process::*, socket::*,
+    limits::*, listing::*, mount_watch::MountWatch, privilege::*, process::*, ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

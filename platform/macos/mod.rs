@@ -27,6 +27,8 @@ mod probe;
 #[cfg(target_os = "macos")]
 mod process;
 #[cfg(target_os = "macos")]
+mod ready;
+#[cfg(target_os = "macos")]
 mod socket;
 #[cfg(target_os = "macos")]
 mod sys;
@@ -37,7 +39,7 @@ pub(crate) use probe::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, privilege::*, process::*, socket::*,
+    mount_watch::MountWatch, privilege::*, process::*, ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
