@@ -66,8 +66,8 @@ fn clone(from: &File, max: u64, dir: &Dir, name: &[u8]) -> Option<File> {
     }
     fault::point("share blocks").ok()?;
     host::clone_new(from.as_fd(), dir.as_fd(), name).ok()?;
-    let made = dir.open_own(name).and_then(|file| {
-        strip(&file)?;
+    // It has the bits of its source, which need not let us write.
+    let made = dir.open_read(name).and_then(|file| strip(&file)).and_then(|()| dir.open_own(name)).and_then(|file| {
         // It may have grown between the two calls.
         if stat_of(file.as_fd())?.size > max {
             crate::file::truncate(&file, name, max)?;
@@ -83,8 +83,8 @@ fn clone(from: &File, max: u64, dir: &Dir, name: &[u8]) -> Option<File> {
 /// Leaves nothing of the source but its content.
 fn strip(file: &File) -> Result<(), FsError> {
     set_flags(file, Flags::default())?;
-    xattr::set_all(file, &Xattrs::new())?;
-    chmod(file, PRIVATE)
+    chmod(file, PRIVATE)?;
+    xattr::set_all(file, &Xattrs::new())
 }
 
 /// Stops without an error where the kernel cannot: other file systems, an old kernel, files of /proc that have no size.

@@ -10,6 +10,7 @@
 compile_error!("keepwatch runs on Linux and macOS");
 
 pub mod ambient;
+pub mod apple_access_list;
 pub mod apple_attributes;
 pub mod attributes;
 pub mod backends;

@@ -1,7 +1,8 @@
 //! What a file system and this kernel let us do, each found out by doing it on scratch files.
 //!
 //! Promise: everything happens in a directory of its own, which is gone afterwards; [`Trial::Works`] means that the result
-//! was looked at, not only that the call succeeded. Limit: it is true of this directory, this user and this moment.
+//! was looked at, not only that the call succeeded. Limit: it is true of this directory, this user and this moment; of
+//! [`Facility::FullSync`] no program sees more than that the system says yes.
 //! Source: openat2(2), renameat2(2), ioctl_ficlone(2), xattr(7), acl(5), flock(2), ioctl_iflags(2); on macOS open(2),
 //! rename(2), clonefile(2), fcntl(2), acl(3), chflags(2).
 
@@ -38,7 +39,7 @@ pub enum Facility {
     FullSync,
     /// A name in other letters of the same words is another name.
     CaseSensitive,
-    /// A name is kept byte by byte, whichever way its accents are written.
+    /// A name with an accent that is written in another way is another name.
     ExactNames,
 }
 

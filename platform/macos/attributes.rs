@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::files::stat_at;
 use super::sys;
+use crate::apple_access_list;
 use crate::apple_attributes::ACCESS_LIST as ACCESS_LIST_NAME;
 use crate::attributes::Flags;
 use crate::bsd_flags;
@@ -151,17 +152,5 @@ pub(crate) fn copy_range(
 /// An attribute any user may set on a file of its own.
 pub(crate) const USER_ATTRIBUTE: &[u8] = b"keep.trial";
 
-/// The attribute that holds an access list, and a list with one entry: everyone (group 12's identity, which every system
-/// has) may read. Magic, two identities that are not used, the count, flags; then identity, kind and inheritance, rights.
-/// Source: sys/kauth.h, `kauth_filesec` and `kauth_ace`, in the byte order of acl_copy_ext(3).
-pub(crate) const ACCESS_LIST: Option<(&[u8], &[u8])> = Some((
-    ACCESS_LIST_NAME.as_bytes(),
-    b"\x01\x2c\xc1\x6d\
-      \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
-      \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
-      \0\0\0\x01\
-      \0\0\0\0\
-      \xab\xcd\xef\xab\xcd\xef\xab\xcd\xef\xab\xcd\xef\x00\x00\x00\x0c\
-      \0\0\0\x01\
-      \0\0\0\x02",
-));
+/// The attribute that holds an access list, and a list.
+pub(crate) const ACCESS_LIST: Option<(&[u8], &[u8])> = Some((ACCESS_LIST_NAME.as_bytes(), &apple_access_list::SAMPLE));

@@ -48,6 +48,8 @@ pub(crate) fn stat_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<St
 
 /// What the open object is.
 pub(crate) fn stat_fd(fd: BorrowedFd<'_>) -> rustix::io::Result<Stat> {
+    // Every root is looked at so before anything in it is.
+    leave_data_where_it_is();
     fs::fstat(fd).map(|stat| to_stat(&stat))
 }
 

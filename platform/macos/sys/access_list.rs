@@ -8,6 +8,8 @@ use std::ptr;
 use libc::{c_int, c_void, ssize_t};
 use rustix::io::Errno;
 
+use crate::apple_access_list::is_whole;
+
 unsafe extern "C" {
     fn acl_get_fd_np(fd: c_int, kind: c_int) -> *mut c_void;
     fn acl_set_fd_np(fd: c_int, list: *mut c_void, kind: c_int) -> c_int;
@@ -19,16 +21,6 @@ unsafe extern "C" {
 
 /// `ACL_TYPE_EXTENDED` of sys/acl.h, the only kind there is.
 const EXTENDED: c_int = 0x100;
-
-/// What acl_copy_int reads before it looks at any length: magic, two identities, count, flags (`kauth_filesec` of
-/// sys/kauth.h).
-const HEADER: usize = 44;
-/// Where the count of entries stands in it, as a big-endian number.
-const COUNT: std::ops::Range<usize> = 36..40;
-/// An entry: an identity, flags, rights.
-const ENTRY: usize = 24;
-/// The count that says that there is no list at all (`KAUTH_FILESEC_NOACL`).
-const NO_LIST: u32 = u32::MAX;
 
 /// `_FILESEC_REMOVE_ACL` of sys/fcntl.h: in the place of a list it says that there is to be none, which is another thing
 /// than an empty one.
@@ -87,10 +79,7 @@ pub(crate) fn remove(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
 }
 
 fn parse(bytes: &[u8]) -> rustix::io::Result<List> {
-    let count = bytes.get(COUNT).and_then(|count| count.try_into().ok()).map(u32::from_be_bytes).ok_or(Errno::INVAL)?;
-    let entries = if count == NO_LIST { 0 } else { count as usize };
-    // The library takes the count's word for how much there is to read.
-    if entries.checked_mul(ENTRY).and_then(|length| length.checked_add(HEADER)) != Some(bytes.len()) {
+    if !is_whole(bytes) {
         return Err(Errno::INVAL);
     }
     // SAFETY: `bytes` is live and has as many bytes as its header says, which is all that is read.
