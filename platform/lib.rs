@@ -10,8 +10,11 @@
 compile_error!("keepwatch runs on Linux and macOS");
 
 pub mod ambient;
+pub mod apple_access_list;
+pub mod apple_attributes;
 pub mod attributes;
 pub mod backends;
+pub mod bsd_flags;
 pub mod child;
 pub mod clock;
 pub mod confine;
@@ -46,6 +49,7 @@ pub mod random;
 pub mod relpath;
 mod remove;
 pub mod root;
+pub mod seatbelt;
 pub mod signals;
 pub mod stat;
 pub mod state_dir;
