@@ -107,6 +107,15 @@ pub struct WatchArgs {
     #[arg(long, value_name = "GLOB")]
     pub allow_only: Vec<String>,
 
+    /// Lock protected files while the watch runs: nobody can change them, not even root, until `u` unlocks one for a minute.
+    /// Needs privilege.
+    #[arg(long)]
+    pub lock: bool,
+
+    /// Go on, and say so, where this machine cannot do all that was asked for.
+    #[arg(long)]
+    pub best_effort: bool,
+
     /// Print the report as JSON on standard output when the watch ends.
     #[arg(long)]
     pub json: bool,
@@ -131,10 +140,6 @@ pub struct WatchArgs {
     /// As for keep gate: seconds before an unanswered question of the gate is a no.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86_400), requires = "gate", help_heading = GATE_OPTIONS)]
     pub ask_timeout: u32,
-
-    /// As for keep gate.
-    #[arg(long, requires = "gate", help_heading = GATE_OPTIONS)]
-    pub best_effort: bool,
 
     /// As for keep gate.
     #[arg(long, value_name = "PROGRAM", requires = "gate", help_heading = GATE_OPTIONS)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use platform::environment::Environment;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
-use platform::{Dir, Root, ambient, privilege};
+use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};
@@ -97,6 +97,11 @@ impl Ground {
         let found = git::discover(top).map_err(|error| not_found(top, &error))?;
         self.repository = found.filter(|repository| repository.top == top);
         Ok(())
+    }
+
+    /// Who may make files of the tree immutable, if we may have that done.
+    pub fn flags(&self) -> Option<Arc<dyn Flags>> {
+        flags::in_process()
     }
 
     /// The tree's path, for people.

@@ -20,10 +20,11 @@ impl Session {
         let asked = self.machine.asked();
         let wanted =
             asked.and_then(|(id, _, waiting)| Some(Wanted { id, deadline: self.machine.next_deadline()?, waiting }));
-        let turn = self.parts.console.turn(wanted);
+        let turn = self.parts.console.turn(wanted, self.wanted_choice());
         let (id, version, waiting) = match (turn, asked) {
             (Some(Turn { asker: Asker::Watch, waiting, .. }), Some((id, version, _))) => (id, version, waiting),
             (Some(Turn { asker: Asker::Gate, waiting, .. }), _) => return self.parts.console.show_gate(waiting),
+            (Some(Turn { asker: Asker::Choice, waiting, .. }), _) => return self.show_choice(waiting),
             _ => {
                 if !self.parts.console.is_free() {
                     self.parts.console.clear();

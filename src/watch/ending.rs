@@ -37,6 +37,7 @@ impl Session {
             }
             self.step(Input::Stop);
         }
+        self.unlock_everything();
         let failed: Vec<_> = self.machine.unrestored().cloned().collect();
         let in_order = failed.is_empty();
         for Refused { seen, failures, .. } in &failed {

@@ -10,6 +10,8 @@ pub mod guest;
 mod hearing;
 pub mod inbox;
 pub mod lines;
+pub mod lock;
+mod locking;
 mod looking;
 pub mod machine;
 mod new_dirs;

@@ -3,14 +3,14 @@
 //! Promise: the question is drawn before anything slow happens; whatever a hint says, only comparison decides. Limit: one
 //! thread does all looking and restoring, so a restore of a huge file delays the next question by its own length.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use platform::event::Subscription;
 use platform::lock::Lock;
 use platform::notify::Notifier;
-use platform::{Clock, FileId, LostCause, Moment, Place, Stat};
+use platform::{Clock, FileId, Flags, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
@@ -25,6 +25,7 @@ use super::console::Console;
 use super::expected::Expected;
 use super::guest::{Guest, Opening};
 use super::inbox::Inbox;
+use super::locking::Locking;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::new_dirs::NewDirs;
@@ -67,6 +68,10 @@ pub struct Parts {
     pub gate: Option<Opening>,
     /// What the person has allowed at its questions.
     pub approvals: Approvals,
+    /// What makes files immutable, if they are to be locked.
+    pub flags: Option<Arc<dyn Flags>>,
+    /// What an earlier run left immutable and this one cannot release: that is no change.
+    pub left_locked: BTreeSet<FileId>,
 }
 
 /// How this watch was asked for.
@@ -90,6 +95,8 @@ pub struct Options {
     pub frozen: bool,
     /// The allowed area.
     pub scope: Option<Vec<ScopeSource>>,
+    /// Whether to go on without what this machine cannot do.
+    pub best_effort: bool,
     /// Path of the session log.
     pub session_log: ReportPath,
     /// What this watch cannot see or hold.
@@ -147,6 +154,8 @@ pub struct Session {
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
+    /// What is locked, if anything is to be.
+    pub(super) lock: Option<Locking>,
     /// The gate in this terminal, once it serves.
     pub(super) guest: Option<Guest>,
     pub(super) polling: Option<Box<dyn Subscription>>,
@@ -198,6 +207,7 @@ impl Session {
             after_bytes: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
+            lock: None,
             guest: None,
             polling: None,
             listed: None,
@@ -215,11 +225,14 @@ impl Session {
             let now = self.now();
             self.look_around();
             self.step(Input::Tick);
+            self.tend_lock();
             self.draw();
             if now >= self.sweep_at {
                 self.sweep_round(now);
             }
             if let Some(refusal) = self.failed_start.take() {
+                self.unlock_everything();
+                self.write_down();
                 self.parts.console.finish();
                 return Err(refusal);
             }
@@ -248,7 +261,8 @@ impl Session {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
-        let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
+        let wake = wake.into_iter().chain([self.lock_wake_at(now)]);
+        let wake = wake.flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();
