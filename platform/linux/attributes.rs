@@ -36,6 +36,9 @@ pub(crate) fn set_immutable(fd: BorrowedFd<'_>, immutable: bool) -> rustix::io::
     fs::ioctl_setflags(fd, wanted).map(|()| true)
 }
 
+/// Why nothing can be made immutable.
+pub(crate) const NO_IMMUTABLE: &str = "making files immutable takes privilege (CAP_LINUX_IMMUTABLE)";
+
 /// Whether this thread has `CAP_LINUX_IMMUTABLE`.
 pub(crate) fn may_set_immutable() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LINUX_IMMUTABLE))

@@ -93,6 +93,9 @@ pub(crate) fn set_immutable(_: BorrowedFd<'_>, _: bool) -> rustix::io::Result<bo
     Err(Errno::NOTSUP)
 }
 
+/// Why nothing can be made immutable.
+pub(crate) const NO_IMMUTABLE: &str = "on this system whoever owns a file takes its immutable flag off again";
+
 /// See [`set_immutable`].
 pub(crate) fn may_set_immutable() -> bool {
     false

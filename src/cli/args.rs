@@ -108,6 +108,11 @@ pub struct WatchArgs {
     #[arg(long, value_name = "GLOB")]
     pub allow_only: Vec<String>,
 
+    /// Lock protected files while the watch runs: nobody can change them, not even root, until `u` unlocks one for a minute.
+    /// Needs privilege.
+    #[arg(long)]
+    pub lock: bool,
+
     /// Print the report as JSON on standard output when the watch ends.
     #[arg(long)]
     pub json: bool,
@@ -126,7 +131,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "write")]
     pub hold: Option<HoldChoice>,
 
-    /// Go on where something that was asked for cannot be had (--hold, the confinement of --gate); the start line and the
+    /// Go on where something that was asked for cannot be had (--hold, --lock, the confinement of --gate); the start line and the
     /// report say what is missing.
     #[arg(long)]
     pub best_effort: bool,

@@ -99,6 +99,11 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             paths(restored),
             if kept.is_empty() { String::new() } else { format!("; {} left as they are", paths(kept)) }
         ),
+        Event::Flagged { path: at, .. } => format!("{} is locked: no process can change it", path(at)),
+        Event::Unflagged { path: at, missing: false, .. } => format!("{} is unlocked", path(at)),
+        Event::Unflagged { path: at, id, missing: true } => {
+            format!("{} is not there any more to be unlocked (inode {})", path(at), id.ino)
+        }
         Event::Changed { paths: changed } => format!("while nobody watched: {}", paths(changed)),
         Event::Ended { signal, exit_code } => match signal {
             Some(signal) => format!("by {}, exit code {exit_code}", plain(signal)),

@@ -14,7 +14,7 @@ use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
 use platform::writer::Nobody;
-use platform::{Clock, Place, Privileged, SystemClock, Wanted};
+use platform::{Clock, Place, Privileged, SystemClock, Wanted, flags};
 
 use crate::baseline::{Baseline, Caps, Index};
 use crate::journal::forward::Forwarding;
@@ -65,6 +65,8 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let (sources, without) = sources(privileged);
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let flags = ground.flags();
+    may_lock(args, flags.is_some())?;
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
     let candidates = choose(sources, args.backend)?;
@@ -132,7 +134,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     }
     let (rows, lines) = accepted(&roots, &replayed, &objects);
     let did_something = interrupted.is_some();
-    let (recovered, expected, previous) = match interrupted {
+    let (mut recovered, expected, previous) = match interrupted {
         Some((recovered, earlier)) => {
             let expected = Expected::after(
                 &recovered,
@@ -145,9 +147,12 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         }
         None => {
             let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
-            (Recovered { lines, ..Recovered::default() }, Expected::default(), previous)
+            let left = begin::unlock(flags.as_deref(), &roots, &replayed.flagged, &mut journal, &*clock)
+                .inspect_err(|_| console.finish())?;
+            (Recovered { lines, left, ..Recovered::default() }, Expected::default(), previous)
         }
     };
+    recovered.lines.extend(recovered.left.lines("keep watch"));
     for line in without.iter().chain(&warnings).chain(&recovered.lines) {
         console.line(line);
     }
@@ -207,8 +212,9 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         new_file: NewFile { mode: 0o666 & !environment.umask, uid: ground.owner },
         frozen,
         scope,
+        best_effort: args.best_effort,
         session_log,
-        limits: limits(backend_name, &promises),
+        limits: limits(args, backend_name, &promises, flags.is_some(), &recovered.left.still),
         promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
@@ -233,6 +239,8 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         approvals,
         account: Arc::new(Nobody),
         hold,
+        flags: flags.filter(|_| args.lock),
+        left_locked: recovered.left.objects,
     };
     let baseline = if parts.hold.is_some() { Baseline::indexed(caps, index) } else { Baseline::new(caps) };
     Session::new(parts, options, machine, baseline, expected, previous, tally).run()
@@ -324,7 +332,7 @@ fn put_right(
         backend: backend.to_owned(),
     };
     begin::write_first(journal, clock, &event)?;
-    begin::recover(ground, last, replayed, journal, objects, quarantine, clock)
+    begin::recover(ground, last, replayed, journal, (objects, quarantine), clock)
 }
 
 /// What privilege is good for with this backend.
@@ -436,7 +444,13 @@ fn holding() -> Result<StartHolding, String> {
 }
 
 /// What a watch cannot see or hold, for the report.
-fn limits(backend: &str, promises: &Promises) -> Vec<String> {
+fn limits(
+    args: &WatchArgs,
+    backend: &str,
+    promises: &Promises,
+    may_lock: bool,
+    left: &[(String, String)],
+) -> Vec<String> {
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
         "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
@@ -451,7 +465,25 @@ fn limits(backend: &str, promises: &Promises) -> Vec<String> {
             "A store through a memory mapping, a mount and a change of file flags raise no event; the sweep finds them.".to_owned(),
         );
     }
+    if args.lock && !may_lock {
+        limits.push(format!("Nothing is locked: {}.", flags::HINDRANCE));
+    }
+    limits.extend(left.iter().map(|(stored, reason)| {
+        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
+    }));
     limits
+}
+
+/// Refuses `--lock` where nothing can be locked, unless that may be.
+fn may_lock(args: &WatchArgs, may_lock: bool) -> Result<(), Refusal> {
+    if !args.lock || may_lock || args.best_effort {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        RefusalCode::BackendUnavailable,
+        format!("--lock: {}", flags::HINDRANCE),
+        "start it with privilege (sudo keep watch --lock), or go on without the lock by --best-effort",
+    ))
 }
 
 fn no_terminal(error: &TerminalError) -> Refusal {

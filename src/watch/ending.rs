@@ -40,6 +40,7 @@ impl Session {
             self.step(Input::Stop);
         }
         self.end_hold();
+        self.unlock_everything();
         let failed: Vec<_> = self.machine.unrestored().cloned().collect();
         let in_order = failed.is_empty();
         for Refused { seen, failures, .. } in &failed {

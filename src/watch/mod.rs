@@ -11,6 +11,8 @@ mod hearing;
 pub mod hold;
 pub mod inbox;
 pub mod lines;
+pub mod lock;
+mod locking;
 mod looking;
 pub mod machine;
 mod new_dirs;
