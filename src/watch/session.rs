@@ -284,11 +284,9 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
-        let held = [self.held.wake_at(), self.passes.wake_at()];
+        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now)];
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
-        let wake = wake.into_iter().chain(held).flatten().min().expect("the sweep is always due some time");
-        let wake = wake.into_iter().chain([self.lock_wake_at(now)]);
-        let wake = wake.flatten().min().expect("the sweep is always due some time");
+        let wake = wake.into_iter().chain(further).flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();
