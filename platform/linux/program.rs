@@ -52,7 +52,12 @@ mod tests {
     fn running(name: &str, value: &str) -> (Child, ChildStdin) {
         use std::io::Write;
         let mut command = Command::new("cat");
-        command.env_remove("LD_LIBRARY_PATH").env(name, value).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .env_remove("LD_LIBRARY_PATH")
+            .env(name, value)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().expect("starts");
         let mut input = child.stdin.take().expect("piped");
         input.write_all(b"x").expect("writes");
