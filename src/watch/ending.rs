@@ -127,6 +127,7 @@ impl Session {
             scope: self.options.scope.clone(),
             contested: self.machine.contested().map(|place| self.report_path(place)).collect(),
             linked: self.tally.linked_paths(|place| self.report_path(place)),
+            locked: self.tally.locked,
             lost: self.tally.losses(),
             trapped_signal: match end {
                 End::Signal(signal) => Some(signal),

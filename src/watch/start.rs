@@ -193,7 +193,9 @@ impl Session {
             self.options.frozen,
             scope.as_deref(),
         ));
+        self.tally.locked = locked;
         if let Some(locked) = locked {
+            self.parts.console.offer_unlocking();
             self.say(&lines::locked(locked));
         }
         // Before, what a client changes would be taken for what was there.
