@@ -349,14 +349,20 @@ fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
     let mut seen = Vec::new();
     for round in 0..12_u64 {
         let mut watch = lab.spawn(&["--lock"]);
-        match round {
-            11 => watch.says("keep watch: locked: "),
-            // From before the first step to after the last one.
-            round => pause(Duration::from_millis(4 * round * round)),
-        }
-        if round % 3 == 2 {
-            watch.signal(rustix::process::Signal::TERM);
-            pause(Duration::from_millis(round));
+        match round % 3 {
+            // Before anything is locked, or somewhere on the way.
+            0 => pause(Duration::from_millis(4 * round * round)),
+            // While it locks.
+            1 => {
+                until("the first lock", || lab.is_immutable("d0/.env") || lab.is_immutable(".env"));
+                pause(Duration::from_micros(100 * round));
+            }
+            // While it unlocks.
+            _ => {
+                watch.says("keep watch: locked: ");
+                watch.signal(rustix::process::Signal::TERM);
+                pause(Duration::from_millis(round));
+            }
         }
         watch.killed();
         seen.push(everything());
