@@ -26,6 +26,7 @@ pub mod survey;
 pub mod sweep;
 mod sweeping;
 pub mod tally;
+mod unlocking;
 mod unread;
 
 #[cfg(test)]

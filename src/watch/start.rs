@@ -194,7 +194,9 @@ impl Session {
             scope.as_deref(),
             self.options.promises.clause().as_deref(),
         ));
+        self.tally.locked = locked;
         if let Some(locked) = locked {
+            self.parts.console.offer_unlocking();
             self.say(&lines::locked(locked));
         }
         // Before, what a client changes would be taken for what was there.

@@ -18,7 +18,7 @@ use crate::roots::Roots;
 use crate::watch::survey::whereabouts;
 
 /// Objects named in one durable batch, and open at once for it.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 256;
 /// Objects that are kept open, so that they are found wherever they are moved to.
 const KEPT_OPEN: usize = 128;
 
