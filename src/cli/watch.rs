@@ -12,7 +12,7 @@ use platform::event::{EventSource, Subscription, WatchSet};
 use platform::notify::{NOTIFIER, Notifier, find};
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
-use platform::{Clock, Place, SystemClock};
+use platform::{Account, Clock, Nobody, Place, SystemClock};
 
 use crate::baseline::{Baseline, Caps};
 use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
@@ -183,9 +183,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         frozen,
         scope,
         session_log,
-        limits: limits(backend_name),
+        limits: limits(backend_name, false),
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
+    let account: Arc<dyn Account> = Arc::new(Nobody);
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
     let tally = Tally::new(did_something.then_some(recovered.recovery));
     let parts = Parts {
@@ -200,6 +201,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         clock,
         messages,
         backend: subscription,
+        account,
         lock,
         start_polling,
         gate,
@@ -373,10 +375,15 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
 }
 
 /// What a watch cannot see or hold, for the report.
-fn limits(backend: &str) -> Vec<String> {
+fn limits(backend: &str, names_the_writer: bool) -> Vec<String> {
+    let writer = if names_the_writer {
+        "The process that wrote is named, not judged: a writer called likely is a conclusion, and whoever handed its open file to another is named for it."
+    } else {
+        "The process that wrote is not known, so your own edits are asked about like an agent's."
+    };
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
-        "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
+        writer.to_owned(),
         "Reads and network side effects are not seen.".to_owned(),
         "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
     ];

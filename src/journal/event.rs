@@ -47,6 +47,9 @@ pub struct Options {
 pub struct Writer {
     /// Its process.
     pub pid: u32,
+    /// The short name of the process, a stored name as all others here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The program, a stored name.
     pub exe: Option<String>,
     /// The name it gave itself.
@@ -54,6 +57,12 @@ pub struct Writer {
     /// Names of the processes above it, nearest first.
     #[serde(default)]
     pub ancestors: Vec<String>,
+    /// Its real user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
+    /// Its control group: which container or service it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
     /// `certain`, `likely` or `unknown`.
     pub certainty: String,
 }
@@ -140,6 +149,9 @@ pub enum Event {
         /// Where the person was asked, if not by the watch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Asked>,
+        /// Who did it, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A change of a path in report mode was kept; the baseline moves.
     Kept {
@@ -151,6 +163,9 @@ pub enum Event {
         kind: ChangeKind,
         /// The state kept.
         snapshot: Record,
+        /// Who did it, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path is about to be put back. Durable before anything is touched.
     Restoring {
@@ -162,6 +177,9 @@ pub enum Event {
         quarantine: Option<String>,
         /// Why.
         outcome: RestoreOutcome,
+        /// Who did what is undone, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path was put back and read again.
     Restored {
@@ -179,6 +197,9 @@ pub enum Event {
         quarantine: Vec<String>,
         /// How often it was tried.
         attempts: u32,
+        /// Who did what was undone, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path could not be put back; nothing was left beside it.
     RestoreFailed {

@@ -90,7 +90,12 @@ impl Session {
             deadline: question.deadline,
             waiting,
             members: question.members.iter().map(|member| member.place.clone()).collect(),
-            words: ask::Question { items, by: None, difference: lines, waiting },
+            words: ask::Question {
+                items,
+                by: self.by(question.members.iter().map(|member| member.place)),
+                difference: lines,
+                waiting,
+            },
             details,
         }
     }

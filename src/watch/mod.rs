@@ -8,6 +8,7 @@ mod ending;
 pub mod expected;
 pub mod guest;
 mod hearing;
+mod held;
 pub mod inbox;
 pub mod lines;
 mod looking;
@@ -23,6 +24,7 @@ pub mod sweep;
 mod sweeping;
 pub mod tally;
 mod unread;
+pub mod writers;
 
 #[cfg(test)]
 mod machine_tests;

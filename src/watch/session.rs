@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use platform::event::Subscription;
 use platform::lock::Lock;
 use platform::notify::Notifier;
-use platform::{Clock, FileId, LostCause, Moment, Place, Stat};
+use platform::{Account, Clock, FileId, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
@@ -31,6 +31,7 @@ use super::new_dirs::NewDirs;
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
+use super::writers::Known;
 
 /// Starts polling as a second backend, where the first cannot cover something.
 pub type StartPolling = Box<dyn FnMut() -> Option<Box<dyn Subscription>>>;
@@ -59,6 +60,8 @@ pub struct Parts {
     pub messages: Inbox,
     /// The running backend.
     pub backend: Box<dyn Subscription>,
+    /// Who knows who changed something.
+    pub account: Arc<dyn Account>,
     /// The lock of the root.
     pub lock: Lock,
     /// Polling, for what the backend cannot cover.
@@ -144,6 +147,8 @@ pub struct Session {
     pub(super) begun: SystemTime,
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
+    /// Who made the changes that are not settled, as far as it is known.
+    pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
@@ -196,6 +201,7 @@ impl Session {
             closed: BTreeMap::new(),
             begun,
             after_bytes: BTreeMap::new(),
+            writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
             guest: None,
