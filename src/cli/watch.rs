@@ -13,8 +13,7 @@ use platform::notify::{NOTIFIER, Notifier, find};
 use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
-use platform::writer::Nobody;
-use platform::{Account, Clock, Names, Place, Privileged, RelPath, SystemClock, Wanted, Witness};
+use platform::{Account, Clock, Names, Nobody, Place, Privileged, RelPath, SystemClock, Wanted, Witness};
 
 use crate::baseline::{Baseline, Caps, Index};
 use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
@@ -209,10 +208,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         frozen,
         scope,
         session_log,
-        limits: limits(backend_name, &promises),
+        limits: limits(backend_name, witness.is_some(), &promises),
         promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
+    let account = witness.map_or_else(|| Arc::new(Nobody) as Arc<dyn Account>, |witness| witness);
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
     let tally = Tally::new(did_something.then_some(recovered.recovery));
     let parts = Parts {
@@ -227,11 +227,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         clock,
         messages,
         backend: subscription,
+        account,
         lock,
         start_polling,
         gate,
         approvals,
-        account: witness.map_or_else(|| Arc::new(Nobody) as Arc<dyn Account>, |witness| witness),
         hold,
     };
     let baseline = if parts.hold.is_some() { Baseline::indexed(caps, index) } else { Baseline::new(caps) };
@@ -448,10 +448,15 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
 }
 
 /// What a watch cannot see or hold, for the report.
-fn limits(backend: &str, promises: &Promises) -> Vec<String> {
+fn limits(backend: &str, names_the_writer: bool, promises: &Promises) -> Vec<String> {
+    let writer = if names_the_writer {
+        "The process that wrote is named, not judged: a writer called likely is a conclusion, and whoever handed its open file to another is named for it."
+    } else {
+        "The process that wrote is not known, so your own edits are asked about like an agent's."
+    };
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
-        "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
+        writer.to_owned(),
         "Reads and network side effects are not seen.".to_owned(),
         "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
     ];

@@ -8,6 +8,7 @@ mod ending;
 pub mod expected;
 pub mod guest;
 mod hearing;
+mod held;
 pub mod hold;
 pub mod inbox;
 pub mod lines;
@@ -25,6 +26,7 @@ pub mod sweep;
 mod sweeping;
 pub mod tally;
 mod unread;
+pub mod writers;
 
 #[cfg(test)]
 mod machine_tests;

@@ -33,6 +33,7 @@ use super::promises::Promises;
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
+use super::writers::Known;
 
 /// Starts polling as a second backend, where the first cannot cover something.
 pub type StartPolling = Box<dyn FnMut() -> Option<Box<dyn Subscription>>>;
@@ -61,6 +62,8 @@ pub struct Parts {
     pub messages: Inbox,
     /// The running backend.
     pub backend: Box<dyn Subscription>,
+    /// Who knows who changed something.
+    pub account: Arc<dyn Account>,
     /// The lock of the root.
     pub lock: Lock,
     /// Polling, for what the backend cannot cover.
@@ -69,8 +72,6 @@ pub struct Parts {
     pub gate: Option<Opening>,
     /// What the person has allowed at its questions.
     pub approvals: Approvals,
-    /// Who may be asked about a change after it was seen.
-    pub account: Arc<dyn Account>,
     /// Opens that are held, if they are.
     pub hold: Option<Hold>,
 }
@@ -158,6 +159,8 @@ pub struct Session {
     pub(super) begun: SystemTime,
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
+    /// Who made the changes that are not settled, as far as it is known.
+    pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
@@ -215,6 +218,7 @@ impl Session {
             closed: BTreeMap::new(),
             begun,
             after_bytes: BTreeMap::new(),
+            writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
             guest: None,
