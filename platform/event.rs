@@ -55,6 +55,9 @@ pub trait Names: Send + Sync {
     /// was below it. `empty_since` is a moment at which the kernel's queue was empty, before the event was put into it: who
     /// has had the number since before that is who it was.
     fn named(&self, place: &Place, pid: u32, empty_since: Moment);
+
+    /// Events were dropped, so that somebody was not named.
+    fn lost(&self) {}
 }
 
 /// What a backend has to cover.
