@@ -14,6 +14,7 @@ mod grants;
 mod ground;
 mod log;
 pub(crate) mod log_line;
+mod log_notice;
 mod mcp;
 mod pages;
 mod paint;
