@@ -34,6 +34,7 @@ pub mod macos;
 pub mod notify;
 pub mod opening;
 pub mod poll;
+pub mod powers;
 pub mod privilege;
 #[cfg(feature = "testing")]
 pub mod probe;

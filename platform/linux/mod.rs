@@ -36,6 +36,8 @@ mod listing;
 #[cfg(target_os = "linux")]
 mod mount_watch;
 #[cfg(target_os = "linux")]
+mod powers;
+#[cfg(target_os = "linux")]
 mod privilege;
 #[cfg(all(target_os = "linux", feature = "testing"))]
 mod probe;
@@ -52,7 +54,7 @@ pub(crate) use probe::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
-    limits::*, listing::*, mount_watch::MountWatch, privilege::*, process::*, socket::*,
+    limits::*, listing::*, mount_watch::MountWatch, powers::*, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

@@ -21,6 +21,8 @@ mod listing;
 #[cfg(target_os = "macos")]
 mod mount_watch;
 #[cfg(target_os = "macos")]
+mod powers;
+#[cfg(target_os = "macos")]
 mod privilege;
 #[cfg(all(target_os = "macos", feature = "testing"))]
 mod probe;
@@ -37,7 +39,7 @@ pub(crate) use probe::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, privilege::*, process::*, socket::*,
+    mount_watch::MountWatch, powers::*, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.

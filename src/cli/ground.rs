@@ -35,24 +35,35 @@ pub struct Ground {
 impl Ground {
     /// Finds the tree around `path`, or around the working directory.
     pub fn find(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, git::discover)
+        Self::at(path, environment, git::discover, |_| ())
+    }
+
+    /// The same; `before` gets the open directory while there still is the privilege the process was started with. It must
+    /// read nothing in it, and leave no thread behind.
+    pub fn find_with_privilege(
+        path: Option<&Path>,
+        environment: &Environment,
+        before: impl FnOnce(&Dir),
+    ) -> Result<Self, Refusal> {
+        Self::at(path, environment, git::discover, before)
     }
 
     /// Takes the directory `path`, or the working directory, by itself, whatever repository it lies in.
     pub fn plain(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, |_| Ok(None))
+        Self::at(path, environment, |_| Ok(None), |_| ())
     }
 
     fn at(
         path: Option<&Path>,
         environment: &Environment,
         discover: impl Fn(&Path) -> Result<Option<Repository>, GitError>,
+        before: impl FnOnce(&Dir),
     ) -> Result<Self, Refusal> {
         let start = path.map_or_else(|| environment.directory.clone(), |path| environment.directory.join(path));
-        let owner = Dir::open_ambient(&start)
-            .and_then(|dir| dir.own_stat())
-            .map_err(|error| no_root(&start, &causes(&error)))?
-            .uid;
+        let (dir, owner) = Dir::open_ambient(&start)
+            .and_then(|dir| dir.own_stat().map(|stat| (dir, stat.uid)))
+            .map_err(|error| no_root(&start, &causes(&error)))?;
+        before(&dir);
         let user = give_up_root(owner, environment)?;
         privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
         let repository = discover(&start).map_err(|error| not_found(&start, &error))?;
