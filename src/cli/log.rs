@@ -11,6 +11,7 @@ use platform::{Clock as _, Notification, Notifier, SystemClock};
 use serde_json::{Value, json};
 
 use crate::journal::{self, JournalError, Seen, Verified, time_meant};
+use crate::state::StateFolder;
 use crate::text::{escaped, json_line};
 use crate::watch::lines::counted;
 
@@ -43,14 +44,7 @@ fn log(args: &LogArgs, color: Color, environment: &Environment) -> Result<Exit, 
         return Ok(Exit::Clean);
     };
     if args.verify {
-        let verified = journal::verify(state.dir(), ground.owner);
-        if let Err(error) = &verified
-            && is_refusal(error)
-        {
-            return Err(bad_journal(error));
-        }
-        print_verified(args.json, &verified);
-        return Ok(if verified.is_ok() { Exit::Clean } else { Exit::Broke });
+        return verify(&state, &ground, args.json);
     }
     // That it means a time was seen when it was read.
     let since = args.since.as_deref().and_then(|text| time_meant(text, SystemClock.wall()));
@@ -100,6 +94,17 @@ fn log(args: &LogArgs, color: Color, environment: &Environment) -> Result<Exit, 
             Ok(Exit::Broke)
         }
     }
+}
+
+fn verify(state: &StateFolder, ground: &Ground, json: bool) -> Result<Exit, Refusal> {
+    let verified = journal::verify(state.dir(), ground.owner);
+    if let Err(error) = &verified
+        && is_refusal(error)
+    {
+        return Err(bad_journal(error));
+    }
+    print_verified(json, &verified);
+    Ok(if verified.is_ok() { Exit::Clean } else { Exit::Broke })
 }
 
 /// Shows it, and waits until it is shown. Without a desktop nobody is told, and that is said.
