@@ -25,6 +25,8 @@ mod mount_watch;
 #[cfg(target_os = "macos")]
 mod openings;
 #[cfg(target_os = "macos")]
+mod powers;
+#[cfg(target_os = "macos")]
 mod privilege;
 #[cfg(target_os = "macos")]
 mod privileged;
@@ -49,7 +51,7 @@ pub(crate) use program::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, ready::*, socket::*,
+    mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*, process::*, ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.

@@ -80,7 +80,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let candidates = choose(sources, args.backend)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
-        Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
+        Some(args) => {
+            let site = Site::at(ground.without_repository())?;
+            Some(Plan::make("keep watch --gate", args, site, &*clock, environment)?)
+        }
         None => None,
     };
 
