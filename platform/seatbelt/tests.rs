@@ -171,6 +171,10 @@ fn filter(node: &Node) -> Filter {
         ("vnode-type", [object]) => Filter::OfType(
             ObjectType::ALL.into_iter().find(|known| known.name() == word(object)).expect("a known type"),
         ),
+        ("fcntl-command", numbers) => {
+            let numbers: Vec<u16> = numbers.iter().map(|node| word(node).parse().expect("a number")).collect();
+            Filter::Commands(COMMANDS.into_iter().find(|known| **known == numbers[..]).expect("known numbers"))
+        }
         ("target", [target]) if word(target) == "self" => Filter::Itself,
         ("require-all", all) => Filter::All(all.iter().map(filter).collect()),
         ("require-any", any) => Filter::Any(any.iter().map(filter).collect()),
@@ -210,6 +214,8 @@ const KNOWN: [&str; 7] = [
     "kern.usrstack64",
 ];
 
+const COMMANDS: [&[u16]; 3] = [&[], &[0], &[80, 110]];
+
 fn a_path() -> impl Strategy<Value = PlainPath> {
     // Bytes that mean something to the language, or to nobody, come often.
     let byte = prop_oneof![
@@ -227,6 +233,7 @@ fn a_filter() -> impl Strategy<Value = Filter> {
         4 => a_path().prop_map(Filter::Below),
         1 => proptest::sample::select(ObjectType::ALL.to_vec()).prop_map(Filter::OfType),
         1 => Just(Filter::Itself),
+        1 => proptest::sample::select(COMMANDS.to_vec()).prop_map(Filter::Commands),
         1 => proptest::sample::select(KNOWN.to_vec()).prop_map(Filter::Value),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
@@ -259,7 +266,7 @@ proptest! {
             match filter {
                 Filter::Exactly(path) | Filter::Below(path) => found.push(path.clone()),
                 Filter::All(filters) | Filter::Any(filters) => filters.iter().for_each(|one| paths(one, found)),
-                Filter::OfType(_) | Filter::Itself | Filter::Value(_) => {}
+                Filter::OfType(_) | Filter::Itself | Filter::Value(_) | Filter::Commands(_) => {}
             }
         }
         let mut found = Vec::new();
