@@ -13,6 +13,8 @@ mod durable;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod fsevents;
+#[cfg(target_os = "macos")]
 mod layout;
 #[cfg(target_os = "macos")]
 mod limits;
@@ -40,8 +42,8 @@ pub(crate) use {
     mount_watch::MountWatch, privilege::*, process::*, socket::*,
 };
 
-/// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
+/// The kernel's ways to tell of changes, strongest first.
 #[cfg(target_os = "macos")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
-    Vec::new()
+    vec![Box::new(fsevents::FsEvents)]
 }
