@@ -15,6 +15,8 @@ mod durable;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod fsevents;
+#[cfg(target_os = "macos")]
 mod layout;
 #[cfg(target_os = "macos")]
 mod limits;
@@ -54,10 +56,10 @@ pub(crate) use {
     mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*, process::*, ready::*, socket::*,
 };
 
-/// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
+/// The kernel's ways to tell of changes, strongest first.
 #[cfg(target_os = "macos")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
-    Vec::new()
+    vec![Box::new(fsevents::FsEvents)]
 }
 
 /// There is nothing that privilege could add.
