@@ -152,10 +152,24 @@ pub trait Subscription: Send {
     fn rescan(&self);
 }
 
+/// What a backend can do beyond telling of changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Powers {
+    /// One mark covers the file system of the first root.
+    pub whole_file_system: bool,
+    /// Its events and the opens it marks say who changed something.
+    pub names_the_writer: bool,
+}
+
 /// A way to learn of changes.
 pub trait EventSource: Send {
     /// Its name in start lines and reports: `fanotify`, `inotify`, `fsevents`, `poll`.
     fn name(&self) -> &'static str;
+
+    /// What it can do besides for this set.
+    fn powers(&self, _set: &WatchSet) -> Powers {
+        Powers::default()
+    }
 
     /// Whether it works here, found out by trying; the error says why not.
     fn probe(&self) -> Result<(), StartError>;

@@ -19,6 +19,21 @@ pub enum Access {
     Write,
 }
 
+impl Access {
+    /// The name in reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Access::Read => "read",
+            Access::Write => "write",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Access::Read, Access::Write].into_iter().find(|access| access.name() == name)
+    }
+}
+
 /// Number of a held open, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeldId(pub u64);
@@ -66,6 +81,14 @@ pub trait Doorkeeper: Send + Sync {
 
     /// The opener is gone; there is nothing to answer any more.
     fn gone(&self, id: HeldId);
+
+    /// As many wait as there is room for: further ones that would be held are refused at once. Said when it begins, and
+    /// again only after half of them were answered.
+    fn crowded(&self) {}
+
+    /// Opens are not read any more, by an error of this program: those that waited were refused, and nothing is held or
+    /// named from now on.
+    fn broken(&self) {}
 }
 
 /// Sees to it that opens of a covered file are told, where the backend covers it: called from the event thread for every

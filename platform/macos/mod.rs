@@ -23,11 +23,17 @@ mod listing;
 #[cfg(target_os = "macos")]
 mod mount_watch;
 #[cfg(target_os = "macos")]
+mod openings;
+#[cfg(target_os = "macos")]
 mod privilege;
+#[cfg(target_os = "macos")]
+mod privileged;
 #[cfg(all(target_os = "macos", feature = "testing"))]
 mod probe;
 #[cfg(target_os = "macos")]
 mod process;
+#[cfg(target_os = "macos")]
+mod program;
 #[cfg(target_os = "macos")]
 mod socket;
 #[cfg(target_os = "macos")]
@@ -37,13 +43,23 @@ pub use desktop::*;
 #[cfg(all(target_os = "macos", feature = "testing"))]
 pub(crate) use probe::*;
 #[cfg(target_os = "macos")]
+pub(crate) use program::*;
+#[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, privilege::*, process::*, socket::*,
+    mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
 #[cfg(target_os = "macos")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
     Vec::new()
+}
+
+/// There is nothing that privilege could add.
+#[cfg(target_os = "macos")]
+pub(crate) fn privileged_event_sources(
+    equipment: crate::backends::Equipment,
+) -> Vec<Box<dyn crate::event::EventSource>> {
+    match equipment.groups.0 {}
 }

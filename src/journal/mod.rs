@@ -32,7 +32,7 @@ mod crashes;
 mod tears;
 
 pub use error::JournalError;
-pub use event::{Asked, Event, Options, RestoreOutcome, Writer, portions};
+pub use event::{Asked, Event, HeldOutcome, Options, RestoreOutcome, Writer, portions};
 pub use file::{FileJournal, Opened};
 pub use line::{Entry, Head, MAX_LINE_BYTES, TooLong, Unreadable};
 pub use log::SessionLog;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use platform::event::Subscription;
+use platform::event::{Powers, Subscription};
 use platform::lock::Lock;
 use platform::notify::Notifier;
 use platform::{Account, Clock, FileId, LostCause, Moment, Place, Stat};
@@ -24,10 +24,12 @@ use super::approvals::{Approvals, NewFile};
 use super::console::Console;
 use super::expected::Expected;
 use super::guest::{Guest, Opening};
+use super::hold::{self, Hold, Passes};
 use super::inbox::Inbox;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::new_dirs::NewDirs;
+use super::promises::Promises;
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
@@ -70,6 +72,8 @@ pub struct Parts {
     pub gate: Option<Opening>,
     /// What the person has allowed at its questions.
     pub approvals: Approvals,
+    /// Opens that are held, if they are.
+    pub hold: Option<Hold>,
 }
 
 /// How this watch was asked for.
@@ -79,6 +83,8 @@ pub struct Options {
     pub session: String,
     /// Name of the backend.
     pub backend: &'static str,
+    /// What it can do besides.
+    pub powers: Powers,
     /// Time to answer.
     pub decision_timeout: Duration,
     /// Refusals until a path is contested; 0 = never.
@@ -95,6 +101,8 @@ pub struct Options {
     pub scope: Option<Vec<ScopeSource>>,
     /// Path of the session log.
     pub session_log: ReportPath,
+    /// What becomes of which operation.
+    pub promises: Promises,
     /// What this watch cannot see or hold.
     pub limits: Vec<String>,
 }
@@ -122,6 +130,10 @@ pub struct Session {
     pub(super) parts: Parts,
     pub(super) options: Options,
     pub(super) machine: Machine,
+    /// The decisions about held opens.
+    pub(super) held: hold::Machine,
+    /// What openers that were let may write.
+    pub(super) passes: Passes,
     pub(super) baseline: Baseline,
     pub(super) phase: Phase,
     /// What the machine asked for and is not done yet.
@@ -185,6 +197,11 @@ impl Session {
         let (now, begun) = (parts.clock.now(), parts.clock.wall());
         Self {
             sweep_at: now + options.interval,
+            held: hold::Machine::new(hold::Settings {
+                decision_timeout: options.decision_timeout,
+                contest_limit: options.contest_limit,
+            }),
+            passes: Passes::default(),
             parts,
             options,
             machine,
@@ -221,11 +238,13 @@ impl Session {
             let now = self.now();
             self.look_around();
             self.step(Input::Tick);
+            self.step_held(hold::Input::Tick);
             self.draw();
             if now >= self.sweep_at {
                 self.sweep_round(now);
             }
             if let Some(refusal) = self.failed_start.take() {
+                self.end_hold();
                 self.parts.console.finish();
                 return Err(refusal);
             }
@@ -253,8 +272,9 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
+        let held = [self.held.wake_at(), self.passes.wake_at()];
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
-        let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
+        let wake = wake.into_iter().chain(held).flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();

@@ -181,10 +181,11 @@ impl Session {
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
-            self.options.backend,
+            &lines::backend(self.options.backend, self.options.powers),
             self.options.decision_timeout,
             self.options.frozen,
             scope.as_deref(),
+            self.options.promises.clause().as_deref(),
         ));
         // Before, what a client changes would be taken for what was there.
         match self.parts.gate.take().map(|open| open()) {
