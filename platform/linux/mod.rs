@@ -55,6 +55,8 @@ mod process;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
+mod ready;
+#[cfg(target_os = "linux")]
 mod socket;
 #[cfg(target_os = "linux")]
 mod sys;
@@ -70,7 +72,7 @@ pub(crate) use program::*;
 pub(crate) use {
     attributes::*, child::*, confine::*, connector::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify,
     layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*,
-    socket::*,
+    ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

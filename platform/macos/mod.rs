@@ -35,6 +35,8 @@ mod process;
 #[cfg(target_os = "macos")]
 mod program;
 #[cfg(target_os = "macos")]
+mod ready;
+#[cfg(target_os = "macos")]
 mod socket;
 #[cfg(target_os = "macos")]
 mod sys;
@@ -47,7 +49,7 @@ pub(crate) use program::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, socket::*,
+    mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first. None yet: polling does it.

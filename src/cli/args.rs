@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::collectors::Collector;
 use crate::gate::kind::Kind;
 
 /// Guards a developer's files against coding agents on the same machine.
@@ -107,9 +108,19 @@ pub struct WatchArgs {
     #[arg(long, value_name = "GLOB")]
     pub allow_only: Vec<String>,
 
+    /// Lock protected files while the watch runs: nobody can change them, not even root, until `u` unlocks one for a minute.
+    /// Needs privilege.
+    #[arg(long)]
+    pub lock: bool,
+
     /// Print the report as JSON on standard output when the watch ends.
     #[arg(long)]
     pub json: bool,
+
+    /// Tell a collector of what happens, too: journald, syslog, or file (a JSON object a line, in the state folder); =PATH names
+    /// another socket or file (repeatable, or a list with commas).
+    #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = super::collectors::parse)]
+    pub log: Vec<Collector>,
 
     /// How to learn of changes: the strongest that works here, or the one named.
     #[arg(long, value_name = "X", default_value = "auto")]
@@ -120,7 +131,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "write")]
     pub hold: Option<HoldChoice>,
 
-    /// Go on where something that was asked for cannot be had (--hold, the confinement of --gate); the start line and the
+    /// Go on where something that was asked for cannot be had (--hold, --lock, the confinement of --gate); the start line and the
     /// report say what is missing.
     #[arg(long)]
     pub best_effort: bool,

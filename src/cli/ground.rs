@@ -11,7 +11,7 @@ use std::sync::Arc;
 use platform::environment::Environment;
 use platform::privilege::PrivilegeError;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
-use platform::{Dir, Privileged, Root, Wanted, ambient, privilege};
+use platform::{Dir, Flags, Privileged, Root, Wanted, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};
@@ -112,6 +112,11 @@ impl Ground {
         let found = git::discover(top).map_err(|error| not_found(top, &error))?;
         self.repository = found.filter(|repository| repository.top == top);
         Ok(())
+    }
+
+    /// Who may make files of the tree immutable, if we may have that done.
+    pub fn flags(&self) -> Option<Arc<dyn Flags>> {
+        flags::in_process()
     }
 
     /// The tree's path, for people.

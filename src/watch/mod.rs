@@ -12,6 +12,8 @@ mod held;
 pub mod hold;
 pub mod inbox;
 pub mod lines;
+pub mod lock;
+mod locking;
 mod looking;
 pub mod machine;
 mod new_dirs;
