@@ -10,7 +10,6 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, netlink, socket_with};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::dir::Dir;
@@ -22,9 +21,6 @@ use super::sys::fanotify as sys;
 
 /// Subvolumes below the tree, at most, whose events say who.
 const SPARE: usize = 3;
-
-/// Multicast group of the connector that tells of processes (`CN_IDX_PROC`).
-const PROCESSES: u32 = 1;
 
 /// What is told of a whole file system: names that are made or moved, and directories that are removed, so that those we
 /// know can be forgotten. Who is renamed tells both its names at once (Linux 5.17).
@@ -94,14 +90,6 @@ pub(crate) fn openings() -> Result<Option<OwnedFd>, PrivilegeError> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
         Err(error) => refused(error, "make a group for opens"),
     }
-}
-
-/// The socket that tells of processes that are made, run programs and end; `None` where there is none.
-pub(crate) fn connector() -> Option<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::CONNECTOR)).ok()?;
-    bind(&socket, &netlink::SocketAddrNetlink::new(0, PROCESSES)).ok()?;
-    Some(socket)
 }
 
 fn refused<T>(error: io::Error, operation: &'static str) -> Result<Option<T>, PrivilegeError> {

@@ -223,7 +223,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         scope,
         best_effort: args.best_effort,
         session_log,
-        limits: limits(backend_name, witness.is_some(), &promises)
+        limits: limits(backend_name, powers.names_the_writer, &promises)
             .into_iter()
             .chain(limits_of_lock(args, flags.is_some(), &recovered.left.still))
             .collect(),
