@@ -191,6 +191,11 @@ impl Dir {
         self.open_or_create(name, OFlags::RDWR | OFlags::APPEND)
     }
 
+    /// Opens a file of our own for reading and writing, as [`Dir::open_read`] does.
+    pub(crate) fn open_own(&self, name: &[u8]) -> Result<File, FsError> {
+        self.open_regular(name, OFlags::RDWR)
+    }
+
     fn open_regular(&self, name: &[u8], access: OFlags) -> Result<File, FsError> {
         checked(name).and_then(|()| host::open_regular(self.fd.as_fd(), name, access)).map_err(on("open", name))
     }

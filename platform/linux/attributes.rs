@@ -44,6 +44,11 @@ pub(crate) fn may_set_immutable() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LINUX_IMMUTABLE))
 }
 
+/// The attributes of an open file.
+pub(crate) fn bearer(fd: BorrowedFd<'_>) -> BorrowedFd<'_> {
+    fd
+}
+
 /// The object that has a name, for its extended attributes; a symlink is meant itself.
 ///
 /// Source: xattr(7). The calls on a descriptor refuse `O_PATH` ones, those on a path take its `/proc/self/fd` entry.
@@ -85,6 +90,11 @@ impl Bearer for Named {
 /// Makes `to`, an empty file, share the blocks of `from`.
 pub(crate) fn share_blocks(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> rustix::io::Result<()> {
     fs::ioctl_ficlone(to, from)
+}
+
+/// Blocks are shared with a file that is there already, see [`share_blocks`].
+pub(crate) fn clone_new(_from: BorrowedFd<'_>, _dir: BorrowedFd<'_>, _name: &[u8]) -> rustix::io::Result<()> {
+    Err(Errno::NOTSUP)
 }
 
 /// Copies up to `length` bytes at `offset` within the kernel; 0 at the end, or where it cannot tell.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::collectors::Collector;
 use crate::gate::kind::Kind;
 
 /// Guards a developer's files against coding agents on the same machine.
@@ -112,17 +113,28 @@ pub struct WatchArgs {
     #[arg(long)]
     pub lock: bool,
 
-    /// Go on, and say so, where this machine cannot do all that was asked for.
-    #[arg(long)]
-    pub best_effort: bool,
-
     /// Print the report as JSON on standard output when the watch ends.
     #[arg(long)]
     pub json: bool,
 
+    /// Tell a collector of what happens, too: journald, syslog, or file (a JSON object a line, in the state folder); =PATH names
+    /// another socket or file (repeatable, or a list with commas).
+    #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = super::collectors::parse)]
+    pub log: Vec<Collector>,
+
     /// How to learn of changes: the strongest that works here, or the one named.
     #[arg(long, value_name = "X", default_value = "auto")]
     pub backend: BackendChoice,
+
+    /// Have the kernel hold every open of a protected file for writing until you answer; with =read also those of secrets
+    /// for reading. Needs root (sudo keep watch --hold) or CAP_SYS_ADMIN.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "write")]
+    pub hold: Option<HoldChoice>,
+
+    /// Go on where something that was asked for cannot be had (--hold, --lock, the confinement of --gate); the start line and the
+    /// report say what is missing.
+    #[arg(long)]
+    pub best_effort: bool,
 
     /// Hold the gate of this tree, too: agents' calls are asked about in this terminal, and what is allowed here is not asked
     /// about a second time when the file changes.
@@ -155,6 +167,15 @@ impl WatchArgs {
         let Self { manifest, listen, ask_timeout, best_effort, on_wake, no_notify, .. } = self.clone();
         self.gate.then_some(GateArgs { root: None, manifest, listen, ask_timeout, best_effort, on_wake, no_notify })
     }
+}
+
+/// Which opens are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HoldChoice {
+    /// Those for writing.
+    Write,
+    /// Those for writing, and those of secrets for reading.
+    Read,
 }
 
 /// A backend by name.

@@ -59,7 +59,7 @@ fn measure(ground: &Ground, environment: &Environment) -> Measured {
             Err(Refusal { message, .. }) => Err(message),
         },
         on_one_file_system: mount(&tree).is_some() && mount(&tree) == mount(&state),
-        landlock: machine::confinement().map_err(|error| error.to_string()),
+        confinement: confinement(),
         worker: FilesWorker::start(&ground.tree, true)
             .map(|worker| worker.report().clone())
             .map_err(|error| causes(&error)),
@@ -67,6 +67,11 @@ fn measure(ground: &Ground, environment: &Environment) -> Measured {
         has_terminal: std::io::stdin().is_terminal(),
         scriptable: scriptable(&|name| environment.text(name)),
     }
+}
+
+fn confinement() -> diagnosis::OwnConfinement {
+    let machine::Confinement { name, found } = machine::confinement();
+    (name, found.map_err(|error| error.to_string()))
 }
 
 fn folder(path: &Path, dir: Result<&Dir, &FsError>) -> diagnosis::Ground {

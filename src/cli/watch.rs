@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use platform::backends::backends;
+use platform::backends::{self, Equipment, backends};
 use platform::environment::Environment;
-use platform::event::{EventSource, Subscription, WatchSet};
+use platform::event::{EventSource, Powers, Subscription, WatchSet};
 use platform::notify::{NOTIFIER, Notifier, find};
+use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
-use platform::{Clock, Place, SystemClock, flags};
+use platform::writer::Nobody;
+use platform::{Clock, Place, Privileged, SystemClock, Wanted, flags};
 
-use crate::baseline::{Baseline, Caps};
-use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
+use crate::baseline::{Baseline, Caps, Index};
+use crate::journal::forward::Forwarding;
+use crate::journal::{self, Event, FileJournal, Journal, Replayed, SessionInfo, SessionLog, session_id};
 use crate::roots::Roots;
 use crate::store::{Objects, Quarantine};
 use crate::text::json_line;
@@ -23,8 +26,10 @@ use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
 use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
+use crate::watch::hold::Sight;
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
+use crate::watch::promises::Promises;
 use crate::watch::recovery::{Recovered, accepted, unguarded};
 use crate::watch::report::{ReportPath, WatchReport};
 use crate::watch::session::{Options, Parts, Session};
@@ -32,10 +37,12 @@ use crate::watch::tally::Tally;
 
 use super::args::{BackendChoice, Color, WatchArgs};
 use super::begin;
+use super::collectors;
 use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
 use super::ground::Ground;
+use super::hold::{HoldPlan, StartHolding};
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
 
@@ -54,23 +61,28 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let mut ground = Ground::find(args.path.as_deref(), environment)?;
+    let (mut ground, privileged) = Ground::find_with(args.path.as_deref(), environment, wanted(args))?;
+    let (sources, without) = sources(privileged);
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let flags = ground.flags();
     may_lock(args, flags.is_some())?;
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
-    let candidates = choose(args.backend)?;
+    let candidates = choose(sources, args.backend)?;
+    let plan_to_hold = HoldPlan::of(args, &ground)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
         Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
         None => None,
     };
 
+    let couriers = Arc::new(collectors::start(&args.log, &ground, &state, environment)?);
+
     let session = session_id(clock.wall(), platform::process::own_pid());
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
-    let (mut journal, replayed) = (opened.journal, opened.replayed);
+    let replayed = opened.replayed;
+    let mut journal = Forwarding::new(opened.journal, collectors::about(&ground), Arc::clone(&couriers));
     let objects = begin::objects(&state)?;
     let quarantine = begin::quarantine(&state)?;
     quarantine.tidy().map_err(|error| begin::bad_store(&causes(&error)))?;
@@ -141,7 +153,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         }
     };
     recovered.lines.extend(recovered.left.lines("keep watch"));
-    for line in warnings.iter().chain(&recovered.lines) {
+    for line in without.iter().chain(&warnings).chain(&recovered.lines) {
         console.line(line);
     }
     if let Some(line) = begin::recovery_line(&recovered, "keep watch") {
@@ -155,16 +167,28 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
 
     let known: Vec<Place> = previous.keys().cloned().collect();
     let rules = Arc::new(rules);
+    let index = Index::default();
+    let (hold, promises) = match plan_to_hold {
+        Some(wanted) => {
+            let sight =
+                Sight { index: index.clone(), roots: roots.clone(), rules: Arc::clone(&rules), manner: wanted.manner };
+            wanted.start(holding(), sight, &post).inspect_err(|_| console.finish())?
+        }
+        None => (None, Promises::default()),
+    };
+    for line in &promises.missing {
+        console.line(&format!("keep watch: warning: {line}"));
+    }
     let set = WatchSet {
         roots: roots.all().to_vec(),
         interest: Arc::clone(&rules) as Arc<dyn platform::Interest>,
         known,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
     };
-    let (backend_name, subscription) = match start_first(candidates, &set, &post) {
-        Ok((name, subscription, warnings)) => {
+    let (backend_name, powers, subscription) = match start_first(candidates, &set, &post) {
+        Ok(Running { name, powers, subscription, warnings }) => {
             warnings.iter().for_each(|line| console.line(line));
-            (name, subscription)
+            (name, powers, subscription)
         }
         Err(refusal) => {
             console.finish();
@@ -180,6 +204,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let options = Options {
         session,
         backend: backend_name,
+        powers,
         decision_timeout: Duration::from_secs(u64::from(args.decision_timeout)),
         contest_limit,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
@@ -189,7 +214,8 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         scope,
         best_effort: args.best_effort,
         session_log,
-        limits: limits(args, backend_name, flags.is_some(), &recovered.left.still),
+        limits: limits(args, backend_name, &promises, flags.is_some(), &recovered.left.still),
+        promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
@@ -201,6 +227,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         quarantine,
         journal: Box::new(journal),
         log,
+        couriers,
         console,
         notifier: notifier(args, environment, &ground),
         clock,
@@ -210,10 +237,13 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         start_polling,
         gate,
         approvals,
+        account: Arc::new(Nobody),
+        hold,
         flags: flags.filter(|_| args.lock),
         left_locked: recovered.left.objects,
     };
-    Session::new(parts, options, machine, Baseline::new(caps), expected, previous, tally).run()
+    let baseline = if parts.hold.is_some() { Baseline::indexed(caps, index) } else { Baseline::new(caps) };
+    Session::new(parts, options, machine, baseline, expected, previous, tally).run()
 }
 
 /// Puts the gate of this terminal together; it serves once the watch does.
@@ -256,7 +286,7 @@ struct Started<'a> {
 
 impl Started<'_> {
     /// Writes the session's first entry.
-    fn write_first(&self, journal: &mut FileJournal) -> Result<(), Refusal> {
+    fn write_first(&self, journal: &mut dyn Journal) -> Result<(), Refusal> {
         let rules = match self.rule_file {
             // Recovery after a crash goes by these very rules, so their text is kept.
             Some(bytes) => Some(self.objects.put(bytes).map_err(|error| begin::bad_store(&causes(&error)))?),
@@ -287,7 +317,7 @@ fn put_right(
     ground: &mut Ground,
     last: &SessionInfo,
     replayed: &Replayed,
-    journal: &mut FileJournal,
+    journal: &mut dyn Journal,
     (objects, quarantine): (&Objects, &Quarantine),
     backend: &str,
     clock: &dyn Clock,
@@ -305,11 +335,32 @@ fn put_right(
     begin::recover(ground, last, replayed, journal, (objects, quarantine), clock)
 }
 
+/// What privilege is good for with this backend.
+fn wanted(args: &WatchArgs) -> Wanted {
+    match args.backend {
+        BackendChoice::Auto | BackendChoice::Fanotify => Wanted::ALL,
+        BackendChoice::Inotify | BackendChoice::Fsevents | BackendChoice::Poll => Wanted::default(),
+    }
+}
+
+/// The backends of this system, with what privilege adds; a line if there was some and it was of no use.
+fn sources(opened: Result<Option<Privileged>, PrivilegeError>) -> (Vec<Box<dyn EventSource>>, Option<String>) {
+    match opened {
+        Ok(Some(Privileged { groups: Some(groups), .. })) => {
+            (backends::with_privilege(Equipment { groups, marker: None, names: None }), None)
+        }
+        Ok(_) => (backends(), None),
+        Err(error) => {
+            (backends(), Some(format!("keep watch: warning: {}; going on as without privilege", causes(&error))))
+        }
+    }
+}
+
 /// The backends that work here, strongest first; only the one named, if one is.
-fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
+fn choose(sources: Vec<Box<dyn EventSource>>, choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     let mut reasons = Vec::new();
     let mut working = Vec::new();
-    for backend in backends() {
+    for backend in sources {
         if choice.name().is_some_and(|name| name != backend.name()) {
             continue;
         }
@@ -327,17 +378,24 @@ fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     Err(unavailable(&reasons.join("; ")))
 }
 
-/// A running backend with its name, and a line for each stronger one that did not start.
-type Running = (&'static str, Box<dyn Subscription>, Vec<String>);
+/// A running backend.
+struct Running {
+    name: &'static str,
+    powers: Powers,
+    subscription: Box<dyn Subscription>,
+    /// A line for each stronger one that did not start.
+    warnings: Vec<String>,
+}
 
 /// Starts the first that can cover this very tree: a backend may work here and not on the tree's file system.
 fn start_first(candidates: Vec<Box<dyn EventSource>>, set: &WatchSet, post: &Post) -> Result<Running, Refusal> {
     let mut reasons = Vec::new();
     for backend in candidates {
+        let powers = backend.powers(set);
         match backend.start(set.clone(), sink(post)) {
             Ok(subscription) => {
-                let lines = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
-                return Ok((backend.name(), subscription, lines));
+                let warnings = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
+                return Ok(Running { name: backend.name(), powers, subscription, warnings });
             }
             Err(error) => reasons.push(causes(&error)),
         }
@@ -380,14 +438,26 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
     Notifier::start(Some((NOTIFIER, program))).ok()
 }
 
+/// What holds opens, if anything here can.
+fn holding() -> Result<StartHolding, String> {
+    Err("that takes root, or CAP_SYS_ADMIN on the program".to_owned())
+}
+
 /// What a watch cannot see or hold, for the report.
-fn limits(args: &WatchArgs, backend: &str, may_lock: bool, left: &[(String, String)]) -> Vec<String> {
+fn limits(
+    args: &WatchArgs,
+    backend: &str,
+    promises: &Promises,
+    may_lock: bool,
+    left: &[(String, String)],
+) -> Vec<String> {
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
         "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
         "Reads and network side effects are not seen.".to_owned(),
         "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
     ];
+    limits.extend(promises.limits());
     if backend == "poll" {
         limits.push("Changes are found by polling; one that is undone between two rounds is not seen.".to_owned());
     } else {

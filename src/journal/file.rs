@@ -177,6 +177,10 @@ impl Journal for FileJournal {
     fn session(&self) -> &str {
         &self.session
     }
+
+    fn head(&self) -> Head {
+        self.chain.head()
+    }
 }
 
 /// The name of the n-th journal that was set aside.

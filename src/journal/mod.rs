@@ -13,6 +13,7 @@ mod chain;
 mod error;
 mod event;
 mod file;
+pub mod forward;
 mod line;
 mod log;
 mod memory;
@@ -33,7 +34,7 @@ mod crashes;
 mod tears;
 
 pub use error::JournalError;
-pub use event::{Asked, Event, Options, RestoreOutcome, Writer, portions};
+pub use event::{Asked, Event, HeldOutcome, Options, RestoreOutcome, Writer, portions};
 pub use file::{FileJournal, Opened};
 pub use line::{Entry, Head, MAX_LINE_BYTES, TooLong, Unreadable};
 pub use log::SessionLog;
@@ -64,4 +65,7 @@ pub trait Journal: Send {
 
     /// The session whose entries these are.
     fn session(&self) -> &str;
+
+    /// Number and digest of the last entry, be it durable or in the batch that waits.
+    fn head(&self) -> Head;
 }

@@ -192,7 +192,11 @@ impl Replay {
                 }
                 self.open = None;
             }
-            Event::Transient { .. } | Event::Linked { .. } | Event::Lost { .. } | Event::Changed { .. } => {}
+            Event::Transient { .. }
+            | Event::Held { .. }
+            | Event::Linked { .. }
+            | Event::Lost { .. }
+            | Event::Changed { .. } => {}
         }
     }
 

@@ -13,6 +13,7 @@ use crate::cli::exit::causes;
 use crate::journal::{Asked, Event, Journal, Record, RestoreOutcome, rfc3339};
 use crate::store::Rejection;
 
+use super::console::{Asker, OnScreen};
 use super::lines;
 use super::machine::{Answer, Effect, Input, Outcome, Refused, Seen};
 use super::report::{Decision, Kept};
@@ -38,7 +39,11 @@ impl Session {
 
     /// A key that counts, for what is on the screen.
     pub(super) fn answer(&mut self, key: Key) {
-        let Some((question, version, members)) = self.parts.console.on_screen() else { return };
+        let Some(on_screen) = self.parts.console.on_screen() else { return };
+        if on_screen.asker == Asker::Hold {
+            return self.answer_question(key, on_screen);
+        }
+        let OnScreen { id: question, version, members, .. } = on_screen;
         let answer = match key {
             Key::Accept => Answer::Accept,
             Key::Reject => Answer::Reject,
@@ -66,7 +71,7 @@ impl Session {
         match effect {
             Effect::Restore(refused) => self.restore(refused),
             Effect::Accept(seen) => self.accept(seen, None),
-            Effect::AcceptApproved(seen) => self.accept(seen, Some(Asked::Gate)),
+            Effect::AcceptApproved(seen, asked) => self.accept(seen, Some(asked)),
             Effect::Keep(seen) => self.keep(seen),
             Effect::Contest(place) => {
                 let shown = self.parts.roots.shown(&place);
@@ -124,7 +129,7 @@ impl Session {
         self.decided(&seen, Outcome::Accepted.name(), None, None);
         self.say(&match asked {
             None => lines::decided(&shown, Outcome::Accepted),
-            Some(Asked::Gate) => lines::approved(&shown),
+            Some(asked) => lines::approved(&shown, asked),
         });
     }
 
@@ -317,6 +322,9 @@ impl Session {
 
     /// Writes down what waits, once the questions are drawn and the files are in order.
     pub(super) fn write_down(&mut self) {
+        for line in self.parts.couriers.news() {
+            self.say(&line);
+        }
         if let Err(reason) = self.commit() {
             let now = self.now();
             self.parts.console.line_if_new(

@@ -37,6 +37,7 @@ impl Session {
             Message::Input(_) => {}
             Message::Signal(signal) => self.signalled(signal),
             Message::Gate(slate) => self.parts.console.gate_says(*slate),
+            Message::Held(news) => self.take_held(news),
         }
     }
 

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use platform::event::Powers;
+
+use crate::journal::Asked;
 use crate::rules::Rule;
 
 use super::machine::Outcome;
@@ -9,6 +12,14 @@ use super::machine::Outcome;
 /// `1 protected file`, `2 protected files`.
 pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The backend, and what it can do besides.
+pub fn backend(name: &str, powers: Powers) -> String {
+    let Powers { whole_file_system, names_the_writer } = powers;
+    let besides = [(whole_file_system, "whole filesystem"), (names_the_writer, "names the writer")];
+    let besides: Vec<_> = besides.into_iter().filter_map(|(has, what)| has.then_some(what)).collect();
+    if besides.is_empty() { name.to_owned() } else { format!("{name} ({})", besides.join(", ")) }
 }
 
 /// The start line.
@@ -19,12 +30,16 @@ pub fn started(
     timeout: Duration,
     frozen: bool,
     scope: Option<&str>,
+    promises: Option<&str>,
 ) -> String {
     let mut line = format!(
         "keep watch: {} in {root}; {backend}; undecided changes are restored after {} s",
         counted(files, "protected file"),
         timeout.as_secs()
     );
+    if let Some(promises) = promises {
+        line.push_str(&format!("; {promises}"));
+    }
     if frozen {
         line.push_str(" (dependencies frozen)");
     }
@@ -45,9 +60,14 @@ pub fn decided(path: &str, outcome: Outcome) -> String {
     }
 }
 
-/// A change was allowed at the gate's question.
-pub fn approved(path: &str) -> String {
-    format!("keep watch: {path} accepted (as answered at the gate)")
+/// A change was allowed at another question, or is a trusted program's.
+pub fn approved(path: &str, asked: Asked) -> String {
+    let how = match asked {
+        Asked::Gate => "as answered at the gate",
+        Asked::Held => "as answered when it was opened",
+        Asked::Trusted => "written by a trusted program",
+    };
+    format!("keep watch: {path} accepted ({how})")
 }
 
 /// What was decided about something that has nothing to be put back: it was taken away.
@@ -168,14 +188,22 @@ mod tests {
 
     #[test]
     fn the_start_line_says_what_is_special() {
-        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None);
+        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None, None);
         assert_eq!(
             plain,
             "keep watch: 23 protected files in /repo; fanotify; undecided changes are restored after 20 s"
         );
-        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"));
+        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"), Some("x is held"));
         assert!(special.starts_with("keep watch: 1 protected file in /r; poll;"), "{special}");
-        assert!(special.ends_with("after 7 s (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+        assert!(special.ends_with("after 7 s; x is held (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+    }
+
+    #[test]
+    fn the_backend_is_said_with_what_it_can_do_besides() {
+        let powers = |whole_file_system, names_the_writer| Powers { whole_file_system, names_the_writer };
+        assert_eq!(backend("fanotify", powers(false, false)), "fanotify");
+        assert_eq!(backend("fanotify", powers(false, true)), "fanotify (names the writer)");
+        assert_eq!(backend("fanotify", powers(true, true)), "fanotify (whole filesystem, names the writer)");
     }
 
     #[test]

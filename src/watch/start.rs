@@ -188,10 +188,11 @@ impl Session {
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
-            self.options.backend,
+            &lines::backend(self.options.backend, self.options.powers),
             self.options.decision_timeout,
             self.options.frozen,
             scope.as_deref(),
+            self.options.promises.clause().as_deref(),
         ));
         self.tally.locked = locked;
         if let Some(locked) = locked {

@@ -164,6 +164,7 @@ fn the_report_has_these_fields_and_no_others() {
   "contested": [
     ".env"
   ],
+  "held": [],
   "linked": [
     ".env"
   ],
