@@ -26,6 +26,7 @@ use crate::clock::Moment;
 use crate::event::{Names, Place};
 use crate::host::{self, Connector};
 use crate::opening::Access;
+use crate::openings::Identify;
 use crate::process::{self, Running};
 use crate::stat::FileId;
 use crate::writer::{Account, Certainty, Mark, Program, Writer};
@@ -205,6 +206,16 @@ impl Names for Witness {
 
     fn lost(&self) {
         lock(&self.state).ledger.lose();
+    }
+}
+
+impl Identify for Witness {
+    fn identify(&self, pid: u32, pidfd: Option<BorrowedFd<'_>>) -> Writer {
+        Witness::identify(self, pid, pidfd)
+    }
+
+    fn opened(&self, object: FileId, by: &Writer, access: Access, at: Moment) {
+        Witness::opened(self, object, by, access, at);
     }
 }
 

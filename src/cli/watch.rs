@@ -14,7 +14,7 @@ use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
 use platform::writer::Nobody;
-use platform::{Clock, Place, Privileged, SystemClock, Wanted, flags};
+use platform::{Account, Clock, Names, Place, Privileged, RelPath, SystemClock, Wanted, Witness, flags};
 
 use crate::baseline::{Baseline, Caps, Index};
 use crate::journal::forward::Forwarding;
@@ -26,7 +26,7 @@ use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
 use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
-use crate::watch::hold::Sight;
+use crate::watch::hold::{Answers, Door};
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
 use crate::watch::promises::Promises;
@@ -42,7 +42,7 @@ use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
 use super::ground::Ground;
-use super::hold::{HoldPlan, StartHolding};
+use super::hold::{Equipped, HoldPlan};
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
 
@@ -62,7 +62,15 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
     let (mut ground, privileged) = Ground::find_with(args.path.as_deref(), environment, wanted(args))?;
-    let (sources, without) = sources(privileged);
+    let (post, messages) = inbox();
+    let door = Arc::new(Door::new(post.clone()));
+    let plan_to_hold = HoldPlan::of(args, &ground)?;
+    let Armed { sources, without, witness, answers } = arm(privileged, &door, plan_to_hold.is_some(), &ground);
+    // Where nothing is to be held, opens are read for the openers' names alone, to the end.
+    let (to_hold, _named) = match plan_to_hold {
+        Some(plan) => (Some(plan.with(answers)?), None),
+        None => (None, answers.ok()),
+    };
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let flags = ground.flags();
@@ -70,7 +78,6 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
     let candidates = choose(sources, args.backend)?;
-    let plan_to_hold = HoldPlan::of(args, &ground)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
         Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
@@ -103,7 +110,6 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     })?;
     let session_log = ReportPath::new(state.path().join(log.name()).as_os_str().as_bytes().to_vec());
 
-    let (post, messages) = inbox();
     let _signals = start_signals(&post)?;
     let approvals = Approvals::default();
     let gate = match plan {
@@ -168,11 +174,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let known: Vec<Place> = previous.keys().cloned().collect();
     let rules = Arc::new(rules);
     let index = Index::default();
-    let (hold, promises) = match plan_to_hold {
-        Some(wanted) => {
-            let sight =
-                Sight { index: index.clone(), roots: roots.clone(), rules: Arc::clone(&rules), manner: wanted.manner };
-            wanted.start(holding(), sight, &post).inspect_err(|_| console.finish())?
+    let (hold, promises) = match to_hold {
+        Some(ready) => {
+            let promises = ready.promises.clone();
+            let hold = ready.start(&door, &index, &roots, &rules, &post).inspect_err(|_| console.finish())?;
+            (hold, promises)
         }
         None => (None, Promises::default()),
     };
@@ -237,7 +243,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         start_polling,
         gate,
         approvals,
-        account: Arc::new(Nobody),
+        account: witness.map_or_else(|| Arc::new(Nobody) as Arc<dyn Account>, |witness| witness),
         hold,
         flags: flags.filter(|_| args.lock),
         left_locked: recovered.left.objects,
@@ -343,17 +349,34 @@ fn wanted(args: &WatchArgs) -> Wanted {
     }
 }
 
-/// The backends of this system, with what privilege adds; a line if there was some and it was of no use.
-fn sources(opened: Result<Option<Privileged>, PrivilegeError>) -> (Vec<Box<dyn EventSource>>, Option<String>) {
-    match opened {
-        Ok(Some(Privileged { groups: Some(groups), .. })) => {
-            (backends::with_privilege(Equipment { groups, marker: None, names: None }), None)
-        }
-        Ok(_) => (backends(), None),
-        Err(error) => {
-            (backends(), Some(format!("keep watch: warning: {}; going on as without privilege", causes(&error))))
-        }
-    }
+/// What privilege gave, put to use.
+struct Armed {
+    /// The backends of this system.
+    sources: Vec<Box<dyn EventSource>>,
+    /// A line, if there was privilege and it was of no use.
+    without: Option<String>,
+    /// Who tells processes, if anybody can.
+    witness: Option<Arc<Witness>>,
+    /// Where answers to held opens go, or why none can be held.
+    answers: Result<Box<dyn Answers>, String>,
+}
+
+/// Puts to use what privilege gave.
+fn arm(opened: Result<Option<Privileged>, PrivilegeError>, door: &Arc<Door>, to_hold: bool, ground: &Ground) -> Armed {
+    let (opened, without) = match opened {
+        Ok(opened) => (opened, None),
+        Err(error) => (None, Some(format!("keep watch: warning: {}; going on as without privilege", causes(&error)))),
+    };
+    let Some(Privileged { groups: Some(groups), openings, connector }) = opened else {
+        let answers = Err("that takes root, or CAP_SYS_ADMIN on the program, and the fanotify backend".to_owned());
+        return Armed { sources: backends(), without, witness: None, answers };
+    };
+    let witness = Witness::new(connector);
+    let top = ground.tree.open_dir(&RelPath::root()).ok().filter(|_| to_hold);
+    let Equipped { answers, marker } = Equipped::start(openings, top.as_ref(), door, &witness);
+    let names = Some(Arc::clone(&witness) as Arc<dyn Names>);
+    let sources = backends::with_privilege(Equipment { groups, marker, names });
+    Armed { sources, without, witness: Some(witness), answers }
 }
 
 /// The backends that work here, strongest first; only the one named, if one is.
@@ -436,11 +459,6 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
     // A program of the repository's must not be run in the notifier's name.
     let program = find(NOTIFIER, search, &[ground.tree.path().to_path_buf()])?;
     Notifier::start(Some((NOTIFIER, program))).ok()
-}
-
-/// What holds opens, if anything here can.
-fn holding() -> Result<StartHolding, String> {
-    Err("that takes root, or CAP_SYS_ADMIN on the program".to_owned())
 }
 
 /// What a watch cannot see or hold, for the report.

@@ -18,7 +18,7 @@ use platform::{HeldId, Hint, LostCause, Moment, Opening};
 use crate::baseline::Caps;
 
 use super::guest::Slate;
-use super::hold::{News, Notes};
+use super::hold::{News, Notes, Trouble};
 
 /// Room for hints beyond the largest protected set: listing all of that again must not overflow by itself.
 const SPARE_ROOM: usize = 1 << 16;
@@ -194,6 +194,11 @@ impl Post {
     /// Whether the person trusts the opener of a held open.
     pub fn held_is_vetted(&self, id: HeldId, trusted: bool) {
         self.leave(|waiting| waiting.held.vetted(id, trusted));
+    }
+
+    /// Those who read opens are in trouble.
+    pub fn held_trouble(&self, trouble: Trouble) {
+        self.leave(|waiting| waiting.held.trouble(trouble));
     }
 
     fn leave(&self, put: impl FnOnce(&mut Waiting)) -> bool {

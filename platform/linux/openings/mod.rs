@@ -4,6 +4,9 @@
 //! the descriptor.
 
 mod registers;
+mod trial;
+
+pub(crate) use trial::try_holding;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -17,7 +17,7 @@ use crate::watch::session::Session;
 
 use super::passes::Passing;
 use super::words;
-use super::{Answer, Decision, Effect, Held, Input, News, Sighted, Standing, Why};
+use super::{Answer, Decision, Effect, Held, Input, News, Sighted, Standing, Trouble, Why};
 
 impl Session {
     /// Takes news of held opens.
@@ -27,6 +27,7 @@ impl Session {
                 Some((held, standing)) => Input::Opened { held, standing },
                 None => return,
             },
+            News::Trouble(trouble) => return self.in_trouble(trouble),
             News::Gone(id) => Input::Gone(id),
             News::Vetted(id, trusted) => Input::Vetted { id, trusted },
             News::Crowd(crowd) => {
@@ -39,6 +40,19 @@ impl Session {
             }
         };
         self.step_held(input);
+    }
+
+    fn in_trouble(&mut self, trouble: Trouble) {
+        match trouble {
+            Trouble::Crowded => self.say(
+                "keep watch: as many opens are held as there is room for; further ones are refused until some are answered",
+            ),
+            Trouble::Broken => {
+                self.end_hold();
+                self.say("keep watch: opens are not held any more, as reading them failed; changes are asked about");
+                self.options.limits.push("Opens were not held to the end, as reading them failed.".to_owned());
+            }
+        }
     }
 
     /// The open as the machine takes it; `None` if it is none of a protected file, and has been let.

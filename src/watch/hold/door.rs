@@ -8,7 +8,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use platform::{Access, Doorkeeper, HeldId, Opening, Place, RelPath, RootId, Ruling};
 
@@ -17,6 +17,8 @@ use crate::roots::Roots;
 use crate::rules::set::RuleSet;
 use crate::rules::{Class, Mode, Rule};
 use crate::watch::inbox::Post;
+
+use super::Trouble;
 
 /// Which opens are asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,25 +99,30 @@ impl Sight {
 
 /// The doorkeeper of a watch.
 pub struct Door {
-    sight: Sight,
+    /// What it goes by, once that is known; nothing is marked before.
+    sight: OnceLock<Sight>,
     post: Post,
 }
 
 impl Door {
-    /// One that leaves what it holds with the core thread.
-    pub fn new(sight: Sight, post: Post) -> Self {
-        Self { sight, post }
+    /// One that lets everything pass until it is told what to hold, and leaves that with the core thread.
+    pub fn new(post: Post) -> Self {
+        Self { sight: OnceLock::new(), post }
+    }
+
+    /// Goes by this from now on.
+    pub fn close(&self, sight: Sight) {
+        let _it_was_closed_already = self.sight.set(sight);
     }
 }
 
 impl Doorkeeper for Door {
     fn rule(&self, opening: &Opening) -> Ruling {
-        match self.sight.find(opening) {
-            Sighted::Protected(_, class) if self.sight.manner.holds(class, opening.access) => Ruling::Hold,
+        let Some(sight) = self.sight.get() else { return Ruling::Pass };
+        match sight.find(opening) {
+            Sighted::Protected(_, class) if sight.manner.holds(class, opening.access) => Ruling::Hold,
             // Reads of most files are nobody's question, whichever file this is.
-            Sighted::Unclear if opening.access == Access::Write || self.sight.manner == Manner::ReadsToo => {
-                Ruling::Hold
-            }
+            Sighted::Unclear if opening.access == Access::Write || sight.manner == Manner::ReadsToo => Ruling::Hold,
             Sighted::Protected(..) | Sighted::Free | Sighted::Unclear => Ruling::Pass,
         }
     }
@@ -126,6 +133,14 @@ impl Doorkeeper for Door {
 
     fn gone(&self, id: HeldId) {
         self.post.held_is_gone(id);
+    }
+
+    fn crowded(&self) {
+        self.post.held_trouble(Trouble::Crowded);
+    }
+
+    fn broken(&self) {
+        self.post.held_trouble(Trouble::Broken);
     }
 }
 
@@ -168,7 +183,10 @@ mod tests {
             let top = self.folder.path().canonicalize().expect("resolves");
             let path = path.map(|path| top.join(path).as_os_str().as_bytes().to_vec());
             let opening = Opening { path, access, ..opening(ino, node(1)) };
-            Door::new(self.sight.clone(), post).rule(&opening)
+            let door = Door::new(post);
+            assert_eq!(door.rule(&opening), Ruling::Pass, "nothing is protected yet");
+            door.close(self.sight.clone());
+            door.rule(&opening)
         }
     }
 

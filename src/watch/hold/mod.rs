@@ -29,7 +29,7 @@ use crate::trust::Vetting;
 pub use door::{Door, Manner, Sight, Sighted};
 pub use group::{Item, Question};
 pub use machine::Machine;
-pub use note::{Crowd, News, Notes};
+pub use note::{Crowd, News, Notes, Trouble};
 pub use passes::{Passes, Why};
 pub use types::{Answer, Decision, Effect, Held, Input, Settings, Standing};
 pub use words::Asking;

@@ -21,6 +21,17 @@ pub enum News {
     Vetted(HeldId, bool),
     /// There was no room for these.
     Crowd(Box<Crowd>),
+    /// Those who read opens are in trouble.
+    Trouble(Trouble),
+}
+
+/// What can become of reading opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// There is no room for more: those that would be held are refused.
+    Crowded,
+    /// They are not read any more: nothing is held.
+    Broken,
 }
 
 /// Opens for which there was no room.
@@ -74,6 +85,13 @@ impl Notes {
     /// A program was looked at.
     pub fn vetted(&mut self, id: HeldId, trusted: bool) {
         self.news.push_back(News::Vetted(id, trusted));
+    }
+
+    /// Those who read opens are in trouble. Said once while it waits.
+    pub fn trouble(&mut self, trouble: Trouble) {
+        if !self.news.contains(&News::Trouble(trouble)) {
+            self.news.push_back(News::Trouble(trouble));
+        }
     }
 
     /// Takes all out.
