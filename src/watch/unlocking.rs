@@ -60,10 +60,11 @@ impl Session {
         lock.choice = Some(Choice::new(lock.choices, all, now));
     }
 
-    /// How many questions there are, of the watch and of a gate.
+    /// How many questions there are: about changes, about opens that are held, and of a gate.
     pub(super) fn questions(&self) -> usize {
         let own = self.machine.asked().map_or(0, |(.., waiting)| waiting + 1);
-        own + usize::from(self.parts.console.gate_asks())
+        let held = self.held.wanted().map_or(0, |held| held.waiting + 1);
+        own + held + usize::from(self.parts.console.gate_asks())
     }
 
     /// The choice, if one wants to be on the screen.

@@ -91,7 +91,8 @@ impl Lab {
 
     fn locked(&self, options: &[&str]) -> Watch {
         let mut watch = self.watch(&[&["--lock", "--decision-timeout", "300"], options].concat());
-        watch.says("keep watch: locked: 4 files, 1 folder; u unlocks one for 60 s");
+        watch.says("; locked: 4 files, 1 folder");
+        watch.says("keep watch: u unlocks one path for 60 s");
         watch
     }
 
@@ -359,7 +360,7 @@ fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
             }
             // While it unlocks.
             _ => {
-                watch.says("keep watch: locked: ");
+                watch.says("; locked: ");
                 watch.signal(rustix::process::Signal::TERM);
                 pause(Duration::from_millis(round));
             }
@@ -455,7 +456,7 @@ fn what_was_immutable_before_stays_so_and_is_never_unlocked() {
     let lab = Lab::new();
     set_immutable(&lab.path(".env"), true);
     let mut watch = lab.watch(&["--lock"]);
-    watch.says("keep watch: locked: 3 files, 1 folder");
+    watch.says("; locked: 3 files, 1 folder");
     let ended = watch.stop();
     assert!(ended.report()["limits"].to_string().contains("1 path immutable before"), "{}", ended.output);
     assert_eq!(lab.immutable(), [".env"]);
@@ -565,7 +566,7 @@ fn where_no_file_system_has_the_flag_a_lock_is_refused() {
     let message = sandbox.refuses("GXT_CAGE_BACKEND_UNAVAILABLE", &["--lock"]);
     assert!(message.contains("no immutable flag"), "{message}");
     let mut watch = sandbox.watch(&["--lock", "--best-effort"]);
-    watch.says("keep watch: locked: nothing");
+    watch.says("; locked: nothing");
     watch.stop().came_to(0, &[]);
     drop((sandbox, mount));
 }
