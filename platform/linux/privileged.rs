@@ -49,12 +49,14 @@ pub(crate) struct MarkGroups {
     pub(super) whole: io::Result<(Whole, OwnedFd)>,
 }
 
-/// Whether the process has what this needs.
+/// Whether the process has what this needs: the capability, and that in the whole machine and not in a namespace of its own.
 pub(crate) fn is_privileged() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+    let has = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
+    // Only that one may have such a group. Any other error is for whoever needs one to tell.
+    has && !matches!(sys::init(libc::FAN_CLASS_CONTENT | libc::FAN_CLOEXEC), Err(error) if is_refusal(&error))
 }
 
-/// The event backend's groups; `None` if the capability is one in a namespace only, or a filter forbids it.
+/// The event backend's groups; `None` if a filter forbids them.
 pub(crate) fn mark_groups(dir: &Dir) -> Result<Option<MarkGroups>, PrivilegeError> {
     let made = Groups::new(libc::FAN_REPORT_FID, SPARE)
         .and_then(|contents| Ok((contents, Groups::new(libc::FAN_REPORT_DFID_NAME, SPARE)?)));
@@ -93,8 +95,9 @@ pub(crate) fn openings() -> Result<Option<OwnedFd>, PrivilegeError> {
 }
 
 fn refused<T>(error: io::Error, operation: &'static str) -> Result<Option<T>, PrivilegeError> {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => Ok(None),
-        _ => Err(PrivilegeError::call(operation)(error)),
-    }
+    if is_refusal(&error) { Ok(None) } else { Err(PrivilegeError::call(operation)(error)) }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }
