@@ -4,6 +4,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, IFlags, XattrFlags};
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::files::{path_of, pin};
 use crate::attributes::Flags;
@@ -22,6 +23,30 @@ pub(crate) fn set_flags(fd: BorrowedFd<'_>, flags: Flags) -> rustix::io::Result<
     wanted.set(IFlags::IMMUTABLE, flags.immutable);
     wanted.set(IFlags::APPEND, flags.append_only);
     if wanted == now { Ok(()) } else { fs::ioctl_setflags(fd, wanted) }
+}
+
+/// Sets the immutable flag or takes it off, and leaves all others alone. `false` if it was so already.
+pub(crate) fn set_immutable(fd: BorrowedFd<'_>, immutable: bool) -> rustix::io::Result<bool> {
+    let now = fs::ioctl_getflags(fd)?;
+    let mut wanted = now;
+    wanted.set(IFlags::IMMUTABLE, immutable);
+    if wanted == now {
+        return Ok(false);
+    }
+    fs::ioctl_setflags(fd, wanted).map(|()| true)
+}
+
+/// Why nothing can be made immutable.
+pub(crate) const NO_IMMUTABLE: &str = "making files immutable takes privilege (CAP_LINUX_IMMUTABLE)";
+
+/// Whether this thread has `CAP_LINUX_IMMUTABLE`.
+pub(crate) fn may_set_immutable() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LINUX_IMMUTABLE))
+}
+
+/// The attributes of an open file.
+pub(crate) fn bearer(fd: BorrowedFd<'_>) -> BorrowedFd<'_> {
+    fd
 }
 
 /// The object that has a name, for its extended attributes; a symlink is meant itself.
@@ -65,6 +90,11 @@ impl Bearer for Named {
 /// Makes `to`, an empty file, share the blocks of `from`.
 pub(crate) fn share_blocks(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> rustix::io::Result<()> {
     fs::ioctl_ficlone(to, from)
+}
+
+/// Blocks are shared with a file that is there already, see [`share_blocks`].
+pub(crate) fn clone_new(_from: BorrowedFd<'_>, _dir: BorrowedFd<'_>, _name: &[u8]) -> rustix::io::Result<()> {
+    Err(Errno::NOTSUP)
 }
 
 /// Copies up to `length` bytes at `offset` within the kernel; 0 at the end, or where it cannot tell.

@@ -139,7 +139,8 @@ impl Question {
 }
 
 impl By {
-    fn line(&self) -> String {
+    /// How it stands above a question.
+    pub fn line(&self) -> String {
         let name = |bytes: &[u8]| certain(&text::escaped(bytes));
         let mut line =
             format!("  {}by {} (pid {}", if self.certain { "" } else { "probably " }, name(&self.name), self.pid);

@@ -110,6 +110,11 @@ pub struct WatchArgs {
     #[arg(long, value_name = "GLOB")]
     pub allow_only: Vec<String>,
 
+    /// Lock protected files while the watch runs: nobody can change them, not even root, until `u` unlocks one for a minute.
+    /// Needs privilege.
+    #[arg(long)]
+    pub lock: bool,
+
     /// Print the report as JSON on standard output when the watch ends.
     #[arg(long)]
     pub json: bool,
@@ -122,6 +127,16 @@ pub struct WatchArgs {
     /// How to learn of changes: the strongest that works here, or the one named.
     #[arg(long, value_name = "X", default_value = "auto")]
     pub backend: BackendChoice,
+
+    /// Have the kernel hold every open of a protected file for writing until you answer; with =read also those of secrets
+    /// for reading. Needs root (sudo keep watch --hold) or CAP_SYS_ADMIN.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "write")]
+    pub hold: Option<HoldChoice>,
+
+    /// Go on where something that was asked for cannot be had (--hold, --lock, the confinement of --gate); the start line and the
+    /// report say what is missing.
+    #[arg(long)]
+    pub best_effort: bool,
 
     /// Hold the gate of this tree, too: agents' calls are asked about in this terminal, and what is allowed here is not asked
     /// about a second time when the file changes.
@@ -141,10 +156,6 @@ pub struct WatchArgs {
     pub ask_timeout: u32,
 
     /// As for keep gate.
-    #[arg(long, requires = "gate", help_heading = GATE_OPTIONS)]
-    pub best_effort: bool,
-
-    /// As for keep gate.
     #[arg(long, value_name = "PROGRAM", requires = "gate", help_heading = GATE_OPTIONS)]
     pub on_wake: Option<PathBuf>,
 }
@@ -158,6 +169,15 @@ impl WatchArgs {
         let Self { manifest, listen, ask_timeout, best_effort, on_wake, no_notify, .. } = self.clone();
         self.gate.then_some(GateArgs { root: None, manifest, listen, ask_timeout, best_effort, on_wake, no_notify })
     }
+}
+
+/// Which opens are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HoldChoice {
+    /// Those for writing.
+    Write,
+    /// Those for writing, and those of secrets for reading.
+    Read,
 }
 
 /// A backend by name.

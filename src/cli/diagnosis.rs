@@ -39,8 +39,8 @@ pub struct Measured {
     pub standing: Standing,
     /// What was tried with it.
     pub powers: Vec<(Power, Trial)>,
-    /// What there is to confine a process with.
-    pub confinement: Support,
+    /// What there is to confine the guardian with.
+    pub guardian: Support,
     /// The tree.
     pub tree: Ground,
     /// The state folder, or the one it would be made in.
@@ -49,8 +49,8 @@ pub struct Measured {
     pub state_folder: Result<&'static str, String>,
     /// Whether things can be moved from the one to the other.
     pub on_one_file_system: bool,
-    /// Version of Landlock, or why there is none.
-    pub landlock: Result<u32, String>,
+    /// What a process can confine itself by.
+    pub confinement: OwnConfinement,
     /// What is in force for a files worker that was started for this, or why it did not start.
     pub worker: Result<Confinement, String>,
     /// The notifier's program, or why there is none.
@@ -60,6 +60,9 @@ pub struct Measured {
     /// The terminal's name if programs can type into it.
     pub scriptable: Option<&'static str>,
 }
+
+/// The name of what a process can confine itself by, and what was found of it, or why it cannot be had.
+pub type OwnConfinement = (&'static str, Result<String, String>);
 
 /// What was measured of one folder.
 pub struct Ground {
@@ -132,8 +135,8 @@ impl Measured {
         findings.push(self.state_folder());
         findings.extend(trials(&self.state, Area::State));
         findings.push(self.one_file_system());
-        findings.extend(privilege::findings(self.standing, &self.powers, self.confinement));
-        findings.extend(worker::findings(&self.worker));
+        findings.extend(privilege::findings(self.standing, &self.powers, self.guardian));
+        findings.extend(worker::findings(&self.worker, self.confinement.0));
         findings.extend(self.system());
         findings
     }
@@ -147,6 +150,10 @@ impl Measured {
             "inotify" => (
                 "the kernel tells of each change; a storm of new names can fill its queue, then everything is compared",
                 "Linux with inotify, and instances and watches left (limits below)",
+            ),
+            "fsevents" => (
+                "the system tells of changes, and when it has lost some; then everything is compared",
+                "a volume that the system keeps events of; polling needs none",
             ),
             "poll" => ("every protected path is compared once an interval; what is undone between two is not seen", ""),
             _ => ("the system tells of each change", ""),
@@ -218,19 +225,17 @@ impl Measured {
             raise: self.notifier.is_err().then(|| "a desktop, and its notification program in PATH".to_owned()),
             ..finding(Area::System, "notifier", "a question is announced on the desktop, path and rule only")
         };
-        let landlock = Finding {
-            works: Some(self.landlock.is_ok()),
-            detail: Some(match &self.landlock {
-                Ok(version) => format!("version {version} of its interface"),
-                Err(reason) => reason.clone(),
-            }),
-            raise: self.landlock.is_err().then(|| "Linux 5.13 or later, started with landlock among lsm=".to_owned()),
-            ..finding(Area::System, "landlock", "a process can confine itself to the root; only the gate's workers do")
+        let (name, found) = &self.confinement;
+        let confinement = Finding {
+            works: Some(found.is_ok()),
+            detail: Some(found.clone().unwrap_or_else(|reason| reason)),
+            raise: found.is_err().then(|| worker::raise(*name == "seatbelt").to_owned()),
+            ..finding(Area::System, name, "a process can confine itself to the root; only the gate's workers do")
         };
         let mut all = vec![terminal];
         all.extend(self.has_terminal.then_some(scriptable));
         all.extend(self.settings.iter().map(|(setting, value)| privilege::setting(*setting, *value)));
-        all.extend([notifier, landlock]);
+        all.extend([notifier, confinement]);
         all
     }
 }

@@ -28,12 +28,9 @@ use crate::gate::worker::FilesWorker;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
-    let mut powers = None;
-    let found = Ground::find_with_privilege(args.path.as_deref(), environment, |dir| powers = Some(Powers::open(dir)));
-    let (ground, powers) = match (found, powers) {
-        (Ok(ground), Some(powers)) => (ground, powers),
-        (Err(refusal), _) => return super::refuse(&refusal, args.json),
-        (Ok(_), None) => unreachable!("the directory was open"),
+    let (ground, powers) = match Ground::find_after(args.path.as_deref(), environment, Powers::open) {
+        Ok(found) => found,
+        Err(refusal) => return super::refuse(&refusal, args.json),
     };
     let measured = measure(&ground, powers, environment);
     if args.json {
@@ -62,7 +59,7 @@ fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measur
             Ok(dir) => powers.try_in(dir),
             Err(_) => Vec::new(),
         },
-        confinement: confine::support(),
+        guardian: confine::support(),
         tree: folder(ground.tree.path(), tree.as_ref()),
         state: folder(&ground.state_top, state.as_ref()),
         state_folder: match ground.existing_state() {
@@ -71,7 +68,7 @@ fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measur
             Err(Refusal { message, .. }) => Err(message),
         },
         on_one_file_system: mount(&tree).is_some() && mount(&tree) == mount(&state),
-        landlock: machine::confinement().map_err(|error| error.to_string()),
+        confinement: confinement(),
         worker: FilesWorker::start(&ground.tree, true)
             .map(|worker| worker.report().clone())
             .map_err(|error| causes(&error)),
@@ -79,6 +76,11 @@ fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measur
         has_terminal: std::io::stdin().is_terminal(),
         scriptable: scriptable(&|name| environment.text(name)),
     }
+}
+
+fn confinement() -> diagnosis::OwnConfinement {
+    let machine::Confinement { name, found } = machine::confinement();
+    (name, found.map_err(|error| error.to_string()))
 }
 
 fn folder(path: &Path, dir: Result<&Dir, &FsError>) -> diagnosis::Ground {

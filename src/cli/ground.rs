@@ -1,15 +1,17 @@
 //! Where a command works: the tree, who we are there, and the state folder that belongs to it.
 //!
-//! Promise: a process started as root for somebody else is that somebody before anything in the tree is read; the
-//! directory's owner is all that is looked at before. Limit: the directory itself is opened by the path the person gave.
+//! Promise: a process started as root for somebody else is that somebody before anything in the tree is read, and one that
+//! has capabilities from its program's file has none by then. The directory's owner and its file system are all that is
+//! looked at before. Limit: the directory itself is opened by the path the person gave.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use platform::environment::Environment;
+use platform::privilege::PrivilegeError;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
-use platform::{Dir, Root, ambient, privilege};
+use platform::{Dir, Flags, Privileged, Root, Wanted, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};
@@ -35,35 +37,46 @@ pub struct Ground {
 impl Ground {
     /// Finds the tree around `path`, or around the working directory.
     pub fn find(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, git::discover, |_| ())
+        Self::at(path, environment, git::discover, |_| ()).map(|(ground, ())| ground)
     }
 
-    /// The same; `before` gets the open directory while there still is the privilege the process was started with. It must
-    /// read nothing in it, and leave no thread behind.
-    pub fn find_with_privilege(
+    /// The same, and opens beforehand what needs privilege, if there is any.
+    pub fn find_with(
         path: Option<&Path>,
         environment: &Environment,
-        before: impl FnOnce(&Dir),
-    ) -> Result<Self, Refusal> {
-        Self::at(path, environment, git::discover, before)
+        wanted: Wanted,
+    ) -> Result<(Self, Result<Option<Privileged>, PrivilegeError>), Refusal> {
+        Self::at(path, environment, git::discover, |dir| Privileged::open(dir, wanted))
+    }
+
+    /// The same, and does something beforehand with the open directory, while there still is the privilege the process was
+    /// started with: it must read nothing in it, and leave no thread behind.
+    pub fn find_after<T>(
+        path: Option<&Path>,
+        environment: &Environment,
+        with_privilege: impl FnOnce(&Dir) -> T,
+    ) -> Result<(Self, T), Refusal> {
+        Self::at(path, environment, git::discover, with_privilege)
     }
 
     /// Takes the directory `path`, or the working directory, by itself, whatever repository it lies in.
     pub fn plain(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, |_| Ok(None), |_| ())
+        Self::at(path, environment, |_| Ok(None), |_| ()).map(|(ground, ())| ground)
     }
 
-    fn at(
+    fn at<T>(
         path: Option<&Path>,
         environment: &Environment,
         discover: impl Fn(&Path) -> Result<Option<Repository>, GitError>,
-        before: impl FnOnce(&Dir),
-    ) -> Result<Self, Refusal> {
+        with_privilege: impl FnOnce(&Dir) -> T,
+    ) -> Result<(Self, T), Refusal> {
         let start = path.map_or_else(|| environment.directory.clone(), |path| environment.directory.join(path));
         let (dir, owner) = Dir::open_ambient(&start)
-            .and_then(|dir| dir.own_stat().map(|stat| (dir, stat.uid)))
+            .and_then(|dir| Ok((dir.own_stat()?.uid, dir)))
+            .map(|(owner, dir)| (dir, owner))
             .map_err(|error| no_root(&start, &causes(&error)))?;
-        before(&dir);
+        let opened = with_privilege(&dir);
+        drop(dir);
         let user = give_up_root(owner, environment)?;
         privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
         let repository = discover(&start).map_err(|error| not_found(&start, &error))?;
@@ -88,7 +101,8 @@ impl Ground {
             global: environment.absolute("GIT_CONFIG_GLOBAL").map(Path::to_path_buf),
             system: vec![PathBuf::from("/etc/gitconfig")],
         };
-        Ok(Self { repository, tree: Arc::new(tree), state_top, owner: user.unwrap_or(environment.euid), sources })
+        let owner = user.unwrap_or(environment.euid);
+        Ok((Self { repository, tree: Arc::new(tree), state_top, owner, sources }, opened))
     }
 
     /// The same directory by itself, whatever repository it is.
@@ -108,6 +122,11 @@ impl Ground {
         let found = git::discover(top).map_err(|error| not_found(top, &error))?;
         self.repository = found.filter(|repository| repository.top == top);
         Ok(())
+    }
+
+    /// Who may make files of the tree immutable, if we may have that done.
+    pub fn flags(&self) -> Option<Arc<dyn Flags>> {
+        flags::in_process()
     }
 
     /// The tree's path, for people.
@@ -133,9 +152,11 @@ impl Ground {
     }
 }
 
-/// Becomes the user root works for. `None` if we are not root, or root works for itself.
+/// Becomes the user root works for. `None` if we are not root, or root works for itself; who is not root has no capability
+/// any more.
 fn give_up_root(owner: u32, environment: &Environment) -> Result<Option<u32>, Refusal> {
     if !privilege::is_root() {
+        privilege::drop_capabilities().map_err(|error| no_privilege(&causes(&error)))?;
         return Ok(None);
     }
     let (uid, gid) = (environment.text("SUDO_UID"), environment.text("SUDO_GID"));
@@ -182,7 +203,7 @@ fn not_found(start: &Path, error: &GitError) -> Refusal {
 fn no_privilege(reason: &str) -> Refusal {
     Refusal::new(
         RefusalCode::Privilege,
-        format!("root could not be given up: {reason}"),
+        format!("privilege could not be given up: {reason}"),
         "start it as the user the tree belongs to",
     )
 }

@@ -4,13 +4,16 @@
 //! [`crate::roots::Roots::stored`]. A field this version does not know is left out when an entry is read; an event it does
 //! not know is an error, since the accepted state may hang on it.
 
-use serde::{Deserialize, Serialize};
+use platform::Access;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::object::Object;
 use super::record::{Record, from_octal, octal};
 use super::stamps::Stamps;
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
 use crate::rules::{Mode, Rule};
+use crate::text;
 
 /// Why a path is put back: the outcome its change has if that succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,12 +61,80 @@ pub struct Writer {
     pub certainty: String,
 }
 
+impl Writer {
+    /// The writer as entries have it.
+    pub fn of(writer: &platform::Writer) -> Self {
+        let stored = |bytes: &Vec<u8>| text::encode(bytes);
+        Self {
+            pid: writer.program.pid,
+            exe: writer.program.exe.as_ref().map(stored),
+            argv0: writer.program.argv0.as_ref().map(stored),
+            ancestors: writer.ancestors.iter().map(|program| stored(&program.name)).collect(),
+            certainty: writer.certainty.name().to_owned(),
+        }
+    }
+}
+
+/// What a held open came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HeldOutcome {
+    /// The person let it.
+    Allowed,
+    /// The person refused it.
+    Refused,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The path was contested, or more were held than can be asked about.
+    AutoRefused,
+    /// The watch ended before an answer.
+    RefusedAtExit,
+    /// A program the person trusts with it.
+    Trusted,
+    /// The opener went away before an answer.
+    Gone,
+}
+
+impl HeldOutcome {
+    /// Every one.
+    pub const ALL: [HeldOutcome; 7] = [
+        HeldOutcome::Allowed,
+        HeldOutcome::Refused,
+        HeldOutcome::TimedOut,
+        HeldOutcome::AutoRefused,
+        HeldOutcome::RefusedAtExit,
+        HeldOutcome::Trusted,
+        HeldOutcome::Gone,
+    ];
+
+    /// The name in reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HeldOutcome::Allowed => "allowed",
+            HeldOutcome::Refused => "refused",
+            HeldOutcome::TimedOut => "timed_out",
+            HeldOutcome::AutoRefused => "auto_refused",
+            HeldOutcome::RefusedAtExit => "refused_at_exit",
+            HeldOutcome::Trusted => "trusted",
+            HeldOutcome::Gone => "gone",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+}
+
 /// Who asked the person about a change, if it was not the watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
     /// The gate in the same terminal, before it was done.
     Gate,
+    /// The watch, when the file was opened for it.
+    Held,
+    /// Nobody: the person trusts the program that wrote.
+    Trusted,
 }
 
 /// What an entry says.
@@ -137,7 +208,7 @@ pub enum Event {
         kind: ChangeKind,
         /// The accepted state.
         snapshot: Record,
-        /// Where the person was asked, if not by the watch.
+        /// Where the person was asked, if not by the watch about the change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Asked>,
     },
@@ -202,6 +273,22 @@ pub enum Event {
         /// Who did it.
         writer: Option<Writer>,
     },
+    /// Opens of a protected file were held by the kernel until they were decided.
+    Held {
+        /// Which path.
+        path: String,
+        /// The rule that names it.
+        rule: Rule,
+        /// What it was opened for.
+        #[serde(serialize_with = "write_access", deserialize_with = "read_access")]
+        access: Access,
+        /// What they came to.
+        decision: HeldOutcome,
+        /// How many the entry stands for.
+        opens: u32,
+        /// Who opened it.
+        writer: Writer,
+    },
     /// A protected file has more names than before.
     Linked {
         /// Which path.
@@ -235,6 +322,23 @@ pub enum Event {
         /// Those paths.
         paths: Vec<String>,
     },
+    /// A protected file or folder is about to be made immutable. Durable before that happens.
+    Flagged {
+        /// Where it lies.
+        path: String,
+        /// Which object it is.
+        id: Object,
+    },
+    /// It is not immutable any more, as far as that was our doing.
+    Unflagged {
+        /// Where it lay when it was made so.
+        path: String,
+        /// Which object it is.
+        id: Object,
+        /// Whether it was not found any more: deleted, or moved out of the root.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        missing: bool,
+    },
     /// The session ended properly.
     Ended {
         /// The signal that ended it.
@@ -246,7 +350,7 @@ pub enum Event {
 
 impl Event {
     /// Every event's name.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 20] = [
         "session",
         "baseline",
         "directory",
@@ -258,11 +362,14 @@ impl Event {
         "restored",
         "restore_failed",
         "transient",
+        "held",
         "linked",
         "lost",
         "contested",
         "recovered",
         "changed",
+        "flagged",
+        "unflagged",
         "ended",
     ];
 
@@ -280,14 +387,26 @@ impl Event {
             Event::Restored { .. } => "restored",
             Event::RestoreFailed { .. } => "restore_failed",
             Event::Transient { .. } => "transient",
+            Event::Held { .. } => "held",
             Event::Linked { .. } => "linked",
             Event::Lost { .. } => "lost",
             Event::Contested { .. } => "contested",
             Event::Recovered { .. } => "recovered",
             Event::Changed { .. } => "changed",
+            Event::Flagged { .. } => "flagged",
+            Event::Unflagged { .. } => "unflagged",
             Event::Ended { .. } => "ended",
         }
     }
+}
+
+fn write_access<S: Serializer>(access: &Access, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(access.name())
+}
+
+fn read_access<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Access, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Access::from_name(&name).ok_or_else(|| serde::de::Error::custom(format_args!("{name:?} is no kind of access")))
 }
 
 /// The paths in portions that each fit in one entry, for events that list paths: hundreds of thousands would not.

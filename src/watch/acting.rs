@@ -10,13 +10,15 @@ use platform::Place;
 use crate::ask::{Key, shown_digest};
 use crate::baseline::{Restore, RestoreError, Row, Snapshot};
 use crate::cli::exit::causes;
-use crate::journal::{Asked, Event, Record, RestoreOutcome, rfc3339};
+use crate::journal::{Asked, Event, Journal, Record, RestoreOutcome, rfc3339};
 use crate::store::Rejection;
 
+use super::console::{Asker, OnScreen};
 use super::lines;
 use super::machine::{Answer, Effect, Input, Outcome, Refused, Seen};
 use super::report::{Decision, Kept};
 use super::session::Session;
+use super::tally::Tally;
 
 impl Session {
     /// Feeds the machine and does what comes out. Called while something is being done, it only adds to what is to do.
@@ -37,7 +39,11 @@ impl Session {
 
     /// A key that counts, for what is on the screen.
     pub(super) fn answer(&mut self, key: Key) {
-        let Some((question, version, members)) = self.parts.console.on_screen() else { return };
+        let Some(on_screen) = self.parts.console.on_screen() else { return };
+        if on_screen.asker == Asker::Hold {
+            return self.answer_question(key, on_screen);
+        }
+        let OnScreen { id: question, version, members, .. } = on_screen;
         let answer = match key {
             Key::Accept => Answer::Accept,
             Key::Reject => Answer::Reject,
@@ -65,7 +71,7 @@ impl Session {
         match effect {
             Effect::Restore(refused) => self.restore(refused),
             Effect::Accept(seen) => self.accept(seen, None),
-            Effect::AcceptApproved(seen) => self.accept(seen, Some(Asked::Gate)),
+            Effect::AcceptApproved(seen, asked) => self.accept(seen, Some(asked)),
             Effect::Keep(seen) => self.keep(seen),
             Effect::Contest(place) => {
                 let shown = self.parts.roots.shown(&place);
@@ -119,10 +125,11 @@ impl Session {
             self.baseline.remove(place);
         }
         self.step(Input::Accepted(place.clone()));
+        self.lock_around(place);
         self.decided(&seen, Outcome::Accepted.name(), None, None);
         self.say(&match asked {
             None => lines::decided(&shown, Outcome::Accepted),
-            Some(Asked::Gate) => lines::approved(&shown),
+            Some(asked) => lines::approved(&shown, asked),
         });
     }
 
@@ -162,6 +169,7 @@ impl Session {
 
     fn restore(&mut self, refused: Refused) {
         let place = &refused.seen.place;
+        let loosened = self.loosen(place);
         let absent = Snapshot::absent();
         let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot).clone();
         let at = rfc3339(self.parts.clock.wall());
@@ -220,8 +228,12 @@ impl Session {
                 let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
                 self.step(Input::Restored(place.clone()));
                 self.restored(&refused, ids);
+                self.lock_around(place);
             }
-            Err(error) => self.not_restored(&refused, &error),
+            Err(error) => {
+                self.not_restored(&refused, &error);
+                self.lock_again(&loosened);
+            }
         }
     }
 
@@ -304,19 +316,8 @@ impl Session {
 
     /// Makes the waiting entries durable, and this one with them: it is in the journal then, or nowhere.
     fn commit_with(&mut self, last: Option<Event>) -> Result<(), String> {
-        let notes = self.tally.take_notes();
-        if notes.is_empty() && last.is_none() {
-            return Ok(());
-        }
         let at = rfc3339(self.parts.clock.wall());
-        let journal = &mut self.parts.journal;
-        let mut events = notes.iter().chain(&last);
-        let appended = events.try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
-        appended.map_err(|error| {
-            journal.discard();
-            self.tally.give_back(notes);
-            causes(&error)
-        })
+        write(&mut self.tally, &mut *self.parts.journal, &at, last.as_slice())
     }
 
     /// Writes down what waits, once the questions are drawn and the files are in order.
@@ -333,6 +334,22 @@ impl Session {
             );
         }
     }
+}
+
+/// Makes the waiting entries durable, and these with them: they are in the journal then, or nowhere. Those that waited
+/// wait on.
+pub(super) fn write(tally: &mut Tally, journal: &mut dyn Journal, at: &str, last: &[Event]) -> Result<(), String> {
+    let notes = tally.take_notes();
+    if notes.is_empty() && last.is_empty() {
+        return Ok(());
+    }
+    let mut events = notes.iter().chain(last);
+    let appended = events.try_for_each(|event| journal.append(at, event)).and_then(|()| journal.commit());
+    appended.map_err(|error| {
+        journal.discard();
+        tally.give_back(notes);
+        causes(&error)
+    })
 }
 
 const fn restore_outcome(outcome: Outcome) -> RestoreOutcome {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use platform::{FileType, Moment, Place, RelPath};
 
 use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Snapshot, look, look_and_store};
-use crate::journal::Event;
+use crate::journal::{Asked, Event};
 use crate::rules::{Class, Mode};
 
 use super::machine::{Input, Seen};
@@ -41,6 +41,9 @@ impl Session {
         for (place, at) in due.collect::<Vec<_>>() {
             // Stays in the list until the look, so that it is not put off again.
             self.to_look.insert(place, at);
+        }
+        for place in self.passes.due(now) {
+            self.to_look.entry(place).or_insert(now);
         }
         while let Some((place, at)) = self.to_look.pop_first() {
             self.look_at(&place, at);
@@ -78,7 +81,10 @@ impl Session {
     /// Looks at one path and tells the machine what came of it.
     pub(super) fn look_at(&mut self, place: &Place, at: Moment) {
         // What is accepted without another question is stored before.
-        if self.parts.approvals.has(place) && self.look_to_accept(place, at).is_ok() {
+        let is_expected = self.parts.approvals.has(place)
+            || self.passes.is_due(place, self.now())
+            || (self.end.is_some() && self.passes.has(place));
+        if is_expected && self.look_to_accept(place, at).is_ok() {
             return;
         }
         let Some(class) = self.class_of(place) else { return };
@@ -130,6 +136,7 @@ impl Session {
                 Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }
             }
         };
+        let now = self.without_our_flag(place, now);
         let change = if self.lies_aside(place, &now) {
             None
         } else if let Some(start) = self.unread_at_start(place, &now) {
@@ -144,8 +151,16 @@ impl Session {
         {
             self.settling.remove(place);
             let seen = Seen { place: place.clone(), class, change: change.clone(), detected: at };
-            return self.step(Input::Approved(seen));
+            return self.step(Input::Approved(seen, Asked::Gate));
         }
+        if let Some(change) = &change {
+            let seen = Seen { place: place.clone(), class, change: change.clone(), detected: at };
+            if self.is_let(&seen, stored == Stored::Yes) {
+                self.settling.remove(place);
+                return;
+            }
+        }
+        self.passes.forget(place);
         let Some(at) = self.settle(place, class, change.as_ref(), at) else { return };
         if change.is_none() {
             self.after_bytes.remove(place);

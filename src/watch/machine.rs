@@ -10,6 +10,7 @@ use std::time::Duration;
 use platform::{Moment, Place};
 
 use crate::baseline::Change;
+use crate::journal::Asked;
 use crate::rules::{Class, Mode};
 
 use super::question::{Group, Order, Question};
@@ -95,7 +96,7 @@ impl Machine {
             Input::Looked { place, class, change, detected } => {
                 self.looked(place, class, change, detected.min(now), now, &mut effects);
             }
-            Input::Approved(seen) => self.approved(seen, now, &mut effects),
+            Input::Approved(seen, asked) => self.approved(seen, asked, now, &mut effects),
             Input::Passed(seen) => self.passed(seen, now, &mut effects),
             Input::Answer { answer, question, version, held } => {
                 self.answered(answer, question, version, &held, &mut effects);
@@ -252,7 +253,7 @@ impl Machine {
     }
 
     /// The person has been asked already: what waits of the path is settled by that.
-    fn approved(&mut self, seen: Seen, now: Moment, effects: &mut Vec<Effect>) {
+    fn approved(&mut self, seen: Seen, asked: Asked, now: Moment, effects: &mut Vec<Effect>) {
         let Seen { place, class, change, detected } = &seen;
         if self.refused.contains_key(place) || self.accepting.contains_key(place) {
             // What is under way with the path comes to its end first.
@@ -265,7 +266,7 @@ impl Machine {
             Pending { seen: seen.clone(), deadline, order, seat: 0, joined: 0, changed: 0 }
         });
         self.accepting.insert(place.clone(), Pending { seen: seen.clone(), ..pending });
-        effects.push(Effect::AcceptApproved(seen));
+        effects.push(Effect::AcceptApproved(seen, asked));
     }
 
     fn vanished(&mut self, place: &Place, effects: &mut Vec<Effect>) {

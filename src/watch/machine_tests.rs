@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::machine::{Answer, Effect, Input, Machine, Outcome, Refused, Seen, Settings};
 use crate::baseline::{Change, ChangeKind, Content, Snapshot};
 use crate::digest::Digest;
+use crate::journal::Asked;
 use crate::rules::{Class, Mode, Rule};
 
 const SECRET: Class = Class { rule: Rule::Secrets, mode: Mode::Restore };
@@ -419,7 +420,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 impl Run {
     fn approved(&mut self, path: &str, content: &str, millis: u64) -> Vec<Effect> {
         let seen = Seen { place: place(path), class: SECRET, change: change(content), detected: at(millis) };
-        self.0.step(Input::Approved(seen), at(millis))
+        self.0.step(Input::Approved(seen, Asked::Gate), at(millis))
     }
 }
 
@@ -427,11 +428,13 @@ impl Run {
 fn what_was_allowed_at_another_question_is_accepted_and_ends_its_own() {
     let mut run = Run::new(3);
     let effects = run.approved(".env", "asked elsewhere", 0);
-    assert!(matches!(&effects[..], [Effect::AcceptApproved(seen)] if seen.change == change("asked elsewhere")));
+    assert!(
+        matches!(&effects[..], [Effect::AcceptApproved(seen, Asked::Gate)] if seen.change == change("asked elsewhere"))
+    );
     assert_eq!(run.0.step(Input::Accepted(place(".env")), at(1)), []);
     // One that waits already is settled by it, whatever was shown.
     run.write(".env", "shown", 10);
-    assert!(matches!(&run.approved(".env", "allowed", 20)[..], [Effect::AcceptApproved(_)]));
+    assert!(matches!(&run.approved(".env", "allowed", 20)[..], [Effect::AcceptApproved(..)]));
     assert!(run.0.question().is_none());
     assert_eq!(run.tick(60_000), [], "its deadline is gone with it");
 }
@@ -454,7 +457,7 @@ fn a_path_on_its_way_back_is_not_accepted_in_between() {
     run.answer(Answer::Reject, 400);
     assert_eq!(run.approved(".env", "allowed", 500), []);
     run.restored(".env");
-    assert!(matches!(&run.approved(".env", "allowed", 600)[..], [Effect::AcceptApproved(_)]));
+    assert!(matches!(&run.approved(".env", "allowed", 600)[..], [Effect::AcceptApproved(..)]));
 }
 
 proptest! {

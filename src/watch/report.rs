@@ -5,13 +5,16 @@
 
 use std::time::SystemTime;
 
+use platform::Access;
 use serde_json::{Map, Value, json};
 
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
-use crate::journal::rfc3339;
+use crate::journal::{HeldOutcome, Writer, rfc3339};
 use crate::rules::Rule;
 use crate::rules::assemble::ScopeSource;
+
+use super::lock::Locked;
 
 /// Name and version of the JSON form.
 pub const SCHEMA: &str = "gantry.cage-watch.v1";
@@ -85,6 +88,27 @@ pub struct Kept {
     pub detected_at: SystemTime,
 }
 
+/// What held opens of one file by one program came to.
+#[derive(Debug, Clone)]
+pub struct HeldRow {
+    /// The path.
+    pub path: ReportPath,
+    /// The rule.
+    pub rule: Rule,
+    /// What it was opened for.
+    pub access: Access,
+    /// What they came to.
+    pub decision: HeldOutcome,
+    /// How many they were.
+    pub opens: u32,
+    /// When the one that stands for them was held.
+    pub opened_at: SystemTime,
+    /// When it was decided.
+    pub decided_at: SystemTime,
+    /// Who.
+    pub writer: Writer,
+}
+
 /// An interrupted earlier run that was put right before this one.
 #[derive(Debug, Clone, Default)]
 pub struct Recovery {
@@ -123,8 +147,12 @@ pub struct WatchReport {
     pub scope: Option<Vec<ScopeSource>>,
     /// Paths restored without asking.
     pub contested: Vec<ReportPath>,
+    /// Opens that were held, and what they came to.
+    pub held: Vec<HeldRow>,
     /// Protected files to which another name was made.
     pub linked: Vec<ReportPath>,
+    /// How much was locked at the start; `None` if nothing was to be.
+    pub locked: Option<Locked>,
     /// How often everything had to be compared, by cause.
     pub lost: Vec<(String, u64)>,
     /// The signal that ended the watch.
@@ -166,7 +194,9 @@ impl WatchReport {
                 globs.iter().map(|each| json!({"glob": each.glob, "source": each.source})).collect::<Vec<_>>()
             }),
             "contested": texts(&self.contested),
+            "held": self.held.iter().map(HeldRow::to_json).collect::<Vec<_>>(),
             "linked": texts(&self.linked),
+            "locked": self.locked.map(|locked| json!({"files": locked.files, "folders": locked.folders})),
             "lost": self.lost.iter().map(|(cause, times)| (cause.clone(), json!(times))).collect::<Map<_, _>>(),
             "trapped_signal": self.trapped_signal,
             "session_log": self.session_log.text(),
@@ -207,6 +237,21 @@ impl Decision {
         if self.repeats > 0 {
             row.insert("repeats".into(), self.repeats.into());
         }
+        Value::Object(row)
+    }
+}
+
+impl HeldRow {
+    fn to_json(&self) -> Value {
+        let mut row = Map::new();
+        self.path.put(&mut row);
+        row.insert("rule".into(), self.rule.name().into());
+        row.insert("access".into(), self.access.name().into());
+        row.insert("decision".into(), self.decision.name().into());
+        row.insert("opens".into(), self.opens.into());
+        row.insert("opened_at".into(), rfc3339(self.opened_at).into());
+        row.insert("decided_at".into(), rfc3339(self.decided_at).into());
+        row.insert("writer".into(), json!(self.writer));
         Value::Object(row)
     }
 }

@@ -3,14 +3,14 @@
 //! Promise: the question is drawn before anything slow happens; whatever a hint says, only comparison decides. Limit: one
 //! thread does all looking and restoring, so a restore of a huge file delays the next question by its own length.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use platform::event::Subscription;
+use platform::event::{Powers, Subscription};
 use platform::lock::Lock;
 use platform::notify::Notifier;
-use platform::{Clock, FileId, LostCause, Moment, Place, Stat};
+use platform::{Account, Clock, FileId, Flags, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
@@ -25,10 +25,13 @@ use super::approvals::{Approvals, NewFile};
 use super::console::Console;
 use super::expected::Expected;
 use super::guest::{Guest, Opening};
+use super::hold::{self, Hold, Passes};
 use super::inbox::Inbox;
+use super::locking::Locking;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::new_dirs::NewDirs;
+use super::promises::Promises;
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
@@ -70,6 +73,14 @@ pub struct Parts {
     pub gate: Option<Opening>,
     /// What the person has allowed at its questions.
     pub approvals: Approvals,
+    /// Who may be asked about a change after it was seen.
+    pub account: Arc<dyn Account>,
+    /// Opens that are held, if they are.
+    pub hold: Option<Hold>,
+    /// What makes files immutable, if they are to be locked.
+    pub flags: Option<Arc<dyn Flags>>,
+    /// What an earlier run left immutable and this one cannot release: that is no change.
+    pub left_locked: BTreeSet<FileId>,
 }
 
 /// How this watch was asked for.
@@ -79,6 +90,8 @@ pub struct Options {
     pub session: String,
     /// Name of the backend.
     pub backend: &'static str,
+    /// What it can do besides.
+    pub powers: Powers,
     /// Time to answer.
     pub decision_timeout: Duration,
     /// Refusals until a path is contested; 0 = never.
@@ -93,8 +106,12 @@ pub struct Options {
     pub frozen: bool,
     /// The allowed area.
     pub scope: Option<Vec<ScopeSource>>,
+    /// Whether to go on without what this machine cannot do.
+    pub best_effort: bool,
     /// Path of the session log.
     pub session_log: ReportPath,
+    /// What becomes of which operation.
+    pub promises: Promises,
     /// What this watch cannot see or hold.
     pub limits: Vec<String>,
 }
@@ -122,6 +139,10 @@ pub struct Session {
     pub(super) parts: Parts,
     pub(super) options: Options,
     pub(super) machine: Machine,
+    /// The decisions about held opens.
+    pub(super) held: hold::Machine,
+    /// What openers that were let may write.
+    pub(super) passes: Passes,
     pub(super) baseline: Baseline,
     pub(super) phase: Phase,
     /// What the machine asked for and is not done yet.
@@ -150,6 +171,8 @@ pub struct Session {
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
+    /// What is locked, if anything is to be.
+    pub(super) lock: Option<Locking>,
     /// The gate in this terminal, once it serves.
     pub(super) guest: Option<Guest>,
     pub(super) polling: Option<Box<dyn Subscription>>,
@@ -183,6 +206,11 @@ impl Session {
         let (now, begun) = (parts.clock.now(), parts.clock.wall());
         Self {
             sweep_at: now + options.interval,
+            held: hold::Machine::new(hold::Settings {
+                decision_timeout: options.decision_timeout,
+                contest_limit: options.contest_limit,
+            }),
+            passes: Passes::default(),
             parts,
             options,
             machine,
@@ -201,6 +229,7 @@ impl Session {
             after_bytes: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
+            lock: None,
             guest: None,
             polling: None,
             listed: None,
@@ -218,11 +247,16 @@ impl Session {
             let now = self.now();
             self.look_around();
             self.step(Input::Tick);
+            self.step_held(hold::Input::Tick);
+            self.tend_lock();
             self.draw();
             if now >= self.sweep_at {
                 self.sweep_round(now);
             }
             if let Some(refusal) = self.failed_start.take() {
+                self.end_hold();
+                self.unlock_everything();
+                self.write_down();
                 self.parts.console.finish();
                 return Err(refusal);
             }
@@ -250,8 +284,9 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
+        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now)];
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
-        let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
+        let wake = wake.into_iter().chain(further).flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();

@@ -42,7 +42,8 @@ impl Session {
                 self.to_look.insert(place.clone(), now);
             }
             Ok(look) => {
-                if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot }) {
+                let snapshot = self.without_our_flag(place, look.snapshot);
+                if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot }) {
                     self.refuse(over_the_cap(&shown, &error));
                 }
                 self.note_parents(place);
@@ -161,6 +162,13 @@ impl Session {
         self.phase = Phase::Watching;
         self.parts.rules.freeze();
         self.to_look.append(&mut self.deferred);
+        let locked = match self.lock_everything() {
+            Ok(locked) => locked,
+            Err(refusal) => {
+                self.failed_start = Some(refusal);
+                return;
+            }
+        };
         self.tally.started_at = Some(self.parts.clock.wall());
         self.tally.protected_files = self.baseline.len();
         let changed = self.changed_between();
@@ -180,11 +188,17 @@ impl Session {
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
-            self.options.backend,
+            &lines::backend(self.options.backend, self.options.powers),
             self.options.decision_timeout,
             self.options.frozen,
             scope.as_deref(),
+            self.options.promises.clause().as_deref(),
         ));
+        self.tally.locked = locked;
+        if let Some(locked) = locked {
+            self.parts.console.offer_unlocking();
+            self.say(&lines::locked(locked));
+        }
         // Before, what a client changes would be taken for what was there.
         match self.parts.gate.take().map(|open| open()) {
             Some(Ok(guest)) => self.guest = Some(guest),

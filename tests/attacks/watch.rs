@@ -1,6 +1,7 @@
 //! Attacks on a running watch, through the program itself: each must fail, or end as `docs/attacks.md` says.
 
 mod asking;
+mod locking;
 mod replacing;
 mod restarting;
 mod silent;

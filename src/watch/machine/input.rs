@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use platform::{Moment, Place};
 
 use crate::baseline::Change;
+use crate::journal::Asked;
 use crate::rules::Class;
 
 use super::Seen;
@@ -35,7 +36,7 @@ pub enum Input {
         detected: Moment,
     },
     /// A protected path is as the person has allowed it to be at another question, and its content is stored.
-    Approved(Seen),
+    Approved(Seen, Asked),
     /// A path that is as accepted was found to differ a moment ago, too shortly to be asked about.
     Passed(Seen),
     /// A key that counts. For an accept the caller has looked at every member again just before.
