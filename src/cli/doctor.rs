@@ -60,7 +60,7 @@ fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measur
             Ok(dir) => powers.try_in(dir),
             Err(_) => Vec::new(),
         },
-        support: confine::support(),
+        guardian: confine::support(),
         tree: folder(ground.tree.path(), tree.as_ref()),
         state: folder(&ground.state_top, state.as_ref()),
         state_folder: match ground.existing_state() {
