@@ -46,10 +46,10 @@ pub fn truncate(file: &File, name: &[u8], length: u64) -> Result<(), FsError> {
     step("truncate", name, || file.set_len(length))
 }
 
-/// Whether it is sure that nobody has the file open for writing at this moment, or mapped so. `false` also where that cannot
-/// be told: not of our user's, or on a system that does not tell.
-pub fn nobody_writes(file: &File) -> bool {
-    host::nobody_writes(file.as_fd())
+/// Whether anybody has the file open for writing at this moment, or mapped so. `None` where that cannot be told: if it is
+/// not our user's, or on a system that does not tell.
+pub fn is_open_for_writing(file: &File) -> Option<bool> {
+    host::is_open_for_writing(file.as_fd())
 }
 
 /// Gives an open file or directory exactly these permission bits.

@@ -86,5 +86,5 @@ pub use signals::{Signal, Signals, SignalsError};
 pub use stat::{FileId, FileType, Stat};
 pub use terminal::{InputEvent, RawGuard, Terminal, TerminalError, WriteState};
 pub use witness::Witness;
-pub use writer::{Account, Certainty, Program, Writer};
+pub use writer::{Account, Certainty, Mark, Nobody, Program, Writer};
 pub use zone::Zone;

@@ -46,15 +46,15 @@ pub struct Running {
     pub exe: Option<Vec<u8>>,
 }
 
-/// A process that has a file open, and how many of them.
+/// A process that has a file open for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Open {
     /// The file.
     pub object: FileId,
-    /// Its number.
+    /// The process's number.
     pub pid: u32,
-    /// Whether it has the file mapped and not only open.
-    pub mapped: bool,
+    /// Whether it has the file mapped, whether or not it still has it open.
+    pub is_mapped: bool,
 }
 
 /// Our own number.

@@ -83,6 +83,12 @@ pub trait Account: Send + Sync {
     /// The path was looked at after `before` was taken, and is as accepted: who had it open for writing before and has it
     /// no longer is not who changes it later.
     fn settled(&self, place: &Place, object: Option<FileId>, before: Mark);
+
+    /// Somebody had the object open for writing before openings were seen; `None` if it is not known who.
+    fn held(&self, _object: FileId, _by: Option<&Writer>) {}
+
+    /// Something may have been missed: everything is compared.
+    fn missed(&self) {}
 }
 
 /// The account of a backend that knows nobody.

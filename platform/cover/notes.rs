@@ -124,6 +124,7 @@ impl Notes {
             Event::Attributes(key) => self.attributes(key, table),
             Event::Overflow => {
                 self.overflow = true;
+                self.lose_names();
                 true
             }
             Event::Unmounted => {
@@ -132,8 +133,15 @@ impl Notes {
             }
             Event::Gap => {
                 self.gap = true;
+                self.lose_names();
                 true
             }
+        }
+    }
+
+    fn lose_names(&self) {
+        if let Some(names) = &self.names {
+            names.lost();
         }
     }
 

@@ -64,17 +64,23 @@ pub(crate) fn all_are_seen() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST) && matches!(inspect(1), Ok(Some(_)))
 }
 
-/// By a lease that the kernel gives only then (F_SETLEASE in fcntl(2)); whoever opens the file in that moment waits for it.
-pub(crate) fn nobody_writes(file: BorrowedFd<'_>) -> bool {
-    signal_of::make_harmless(file).and_then(|()| lease::try_read_lease(file)).is_ok()
+/// By a lease that the kernel gives only while nobody has (F_SETLEASE in fcntl(2)); whoever opens the file in that moment
+/// waits for it.
+pub(crate) fn is_open_for_writing(file: BorrowedFd<'_>) -> Option<bool> {
+    signal_of::make_harmless(file).ok()?;
+    match lease::try_read_lease(file) {
+        Ok(()) => Some(false),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => Some(true),
+        Err(_) => None,
+    }
 }
 
 pub(crate) fn opened_by(pid: u32, of: &BTreeSet<FileId>, tell: &mut dyn FnMut(Open)) {
     let wanted = |ino: u64| of.iter().any(|object| object.ino == ino);
     let mut told = BTreeSet::new();
-    let mut found = |object: FileId, mapped: bool| {
-        if of.contains(&object) && told.insert((object, mapped)) {
-            tell(Open { object, pid, mapped });
+    let mut found = |object: FileId, is_mapped: bool| {
+        if of.contains(&object) && told.insert((object, is_mapped)) {
+            tell(Open { object, pid, is_mapped });
         }
     };
     if let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fdinfo")) {

@@ -299,11 +299,12 @@ fn who_holds_a_file_from_before_is_found_and_keeps_others_from_being_certain() {
     let of = BTreeSet::from([id(&watched.file())]);
     let mut found = Vec::new();
     until("the holder", || {
-        found = watched.witness.look_for_holders(&of);
+        found = witness::holders(&of, Duration::from_secs(20)).found;
         !found.is_empty()
     });
-    assert_eq!(found.iter().map(|(open, _)| open.pid).collect::<Vec<_>>(), [holder.id()]);
-    assert_eq!(found[0].1.program.name, b"sh");
+    assert_eq!(found.iter().map(|found| found.by.program.pid).collect::<Vec<_>>(), [holder.id()]);
+    assert_eq!((found[0].by.program.name.as_slice(), found[0].is_mapped), (&b"sh"[..], false));
+    watched.witness.held(found[0].object, Some(&found[0].by));
     let object = Some(id(&watched.file()));
     let before = watched.witness.mark(&place(), object, &|| false);
     assert!(!before.is_closed);
@@ -323,7 +324,7 @@ fn nobody_writes_only_while_nobody_has_the_file_open_or_mapped_for_writing() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("file");
     fs::write(&path, "content").expect("writes");
-    let nobody = || crate::file::nobody_writes(&fs::File::open(&path).expect("opens"));
+    let nobody = || crate::file::is_open_for_writing(&fs::File::open(&path).expect("opens")) == Some(false);
     // A program that another test starts has our descriptors until it runs.
     until("nobody writes", nobody);
     let reader = fs::File::open(&path).expect("opens");

@@ -56,8 +56,8 @@ pub(crate) fn all_are_seen() -> bool {
 }
 
 /// Nothing tells that here.
-pub(crate) fn nobody_writes(_file: BorrowedFd<'_>) -> bool {
-    false
+pub(crate) fn is_open_for_writing(_file: BorrowedFd<'_>) -> Option<bool> {
+    None
 }
 
 pub(crate) fn opened_by(_pid: u32, _of: &BTreeSet<FileId>, _tell: &mut dyn FnMut(Open)) {}

@@ -8,6 +8,7 @@
 //! Source: proc(5), fanotify(7) `FAN_REPORT_PIDFD`, drivers/connector/cn_proc.c.
 
 mod feed;
+mod holders;
 mod ledger;
 #[cfg(test)]
 mod ledger_tests;
@@ -15,7 +16,7 @@ mod lives;
 #[cfg(test)]
 mod lives_tests;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -32,6 +33,7 @@ use crate::stat::FileId;
 use crate::writer::{Account, Certainty, Mark, Program, Writer};
 
 pub use feed::Received;
+pub use holders::{Holder, Holders, holders};
 
 use feed::Feed;
 use ledger::{Ledger, Trace, Who};
@@ -96,28 +98,26 @@ impl Witness {
     }
 
     fn look(&self, pid: u32, pidfd: Option<BorrowedFd<'_>>) -> (Who, Writer) {
-        let found = if pid == 0 { None } else { process::running(pid).ok().flatten() };
-        let Some(Running { process, exe }) = found else {
+        let Some((mut writer, parent)) = describe(pid) else {
             return (Who { pid, started: None, life: None }, unknown(pid));
         };
-        let (uid, cgroup) = process::standing(pid);
-        let proven = pidfd.is_some_and(is_alive);
-        let started = process.start_time;
-        let (life, argv0, known) = {
+        if pidfd.is_some_and(is_alive) {
+            writer.certainty = Certainty::Certain;
+        }
+        let who = {
             let state = self.state();
-            let life = state.lives.last(pid).filter(|life| life.started.is_none_or(|known| known == started));
-            let argv0 = life.and_then(|life| life.image()).and_then(|(image, _)| image.argv0.clone());
-            let known = life.map(|life| programs(&state.lives, life.id)).unwrap_or_default();
-            (life.map(|life| (life.id, life.execs)), argv0, known)
+            let who = who(&state.lives, &writer);
+            if let Some(life) = who.life.and_then(|(id, _)| state.lives.get(id)) {
+                writer.program.argv0 =
+                    life.image().filter(|(_, is_read)| *is_read).and_then(|(image, _)| image.argv0.clone());
+                writer.ancestors = programs(&state.lives, life.id);
+            }
+            who
         };
-        let ancestors = match known.is_empty() {
-            false => known,
-            true if process.leads_a_terminal(pid) => Vec::new(),
-            true => above(process.parent),
-        };
-        let program = Program { pid, started: Some(started), name: process.name, exe, argv0, uid, cgroup };
-        let certainty = if proven { Certainty::Certain } else { Certainty::Likely };
-        (Who { pid, started: Some(started), life }, Writer { program, ancestors, certainty })
+        if writer.ancestors.is_empty() {
+            writer.ancestors = above(parent);
+        }
+        (who, writer)
     }
 
     /// Notes that a process opens an object; it is named by [`Witness::identify`] and waits in open(2) meanwhile.
@@ -126,26 +126,9 @@ impl Witness {
             return;
         }
         let mut state = self.state();
-        let Program { pid, started, .. } = by.program;
-        let life = state.lives.last(pid).filter(|life| life.started.is_none_or(|known| Some(known) == started));
-        let who = Who { pid, started, life: life.map(|life| (life.id, life.execs)) };
+        let who = who(&state.lives, by);
         let trace = if by.certainty == Certainty::Certain { Trace::Opened } else { Trace::Held };
         state.ledger.file(object, who, trace, by.clone());
-    }
-
-    /// Notes that a process has a file open for writing, or mapped, which it opened before openings were seen.
-    pub fn held(&self, open: &process::Open) {
-        if open.pid == self.own {
-            return;
-        }
-        let (who, mut writer) = self.look(open.pid, None);
-        writer.certainty = writer.certainty.min(Certainty::Likely);
-        lock(&self.state).ledger.file(open.object, who, Trace::Held, writer);
-    }
-
-    /// Notes that somebody who is not known may have the object open for writing.
-    pub fn stranger(&self, object: FileId) {
-        lock(&self.state).ledger.stranger(object);
     }
 
     /// Who had the number when something happened after `since`.
@@ -182,17 +165,6 @@ impl Witness {
             }
         }
     }
-
-    /// The processes that have one of these files open for writing, or mapped, and can be looked at.
-    pub fn look_for_holders(&self, of: &BTreeSet<FileId>) -> Vec<(process::Open, Writer)> {
-        let mut found = Vec::new();
-        let _what_could_be_listed = process::openers(of, |open| {
-            self.held(&open);
-            let writer = self.identify(open.pid, None);
-            found.push((open, writer));
-        });
-        found
-    }
 }
 
 impl Names for Witness {
@@ -205,7 +177,7 @@ impl Names for Witness {
     }
 
     fn lost(&self) {
-        lock(&self.state).ledger.lose();
+        self.missed();
     }
 }
 
@@ -243,6 +215,30 @@ impl Account for Witness {
     fn settled(&self, place: &Place, object: Option<FileId>, before: Mark) {
         lock(&self.state).ledger.settle(place, object, before);
     }
+
+    fn held(&self, object: FileId, by: Option<&Writer>) {
+        let mut state = self.state();
+        match by {
+            Some(by) => {
+                let who = who(&state.lives, by);
+                let mut writer = by.clone();
+                writer.certainty = writer.certainty.min(Certainty::Likely);
+                state.ledger.file(object, who, Trace::Held, writer);
+            }
+            None => state.ledger.stranger(object),
+        }
+    }
+
+    fn missed(&self) {
+        lock(&self.state).ledger.lose();
+    }
+}
+
+/// Which process of the feed a writer is that was read a moment ago.
+fn who(lives: &Lives, writer: &Writer) -> Who {
+    let Program { pid, started, .. } = writer.program;
+    let life = lives.last(pid).filter(|life| life.started.is_none() || life.started == started);
+    Who { pid, started, life: life.map(|life| (life.id, life.execs)) }
 }
 
 /// A process of which only the number is known, or not even that.
@@ -271,6 +267,18 @@ fn stand(mut writer: Writer) -> Writer {
 fn programs(lives: &Lives, id: LifeId) -> Vec<Program> {
     let known = lives.above(id).into_iter().filter_map(|life| Some((life, life.image()?.0)));
     known.map(|(life, image)| program(life, image)).collect()
+}
+
+/// The process that has the number now, and the one that is named above it; 0 if none is. Without those above and its
+/// arguments.
+fn describe(pid: u32) -> Option<(Writer, u32)> {
+    let found = if pid == 0 { None } else { process::running(pid).ok().flatten() };
+    let Running { process, exe } = found?;
+    let parent = if process.leads_a_terminal(pid) { 0 } else { process.parent };
+    let (uid, cgroup) = process::standing(pid);
+    let started = Some(process.start_time);
+    let program = Program { pid, started, name: process.name, exe, argv0: None, uid, cgroup };
+    Some((Writer { program, ancestors: Vec::new(), certainty: Certainty::Likely }, parent))
 }
 
 /// The processes from `pid` upwards, as they are now.

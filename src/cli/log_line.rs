@@ -55,18 +55,20 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             format!("keep {} began in {}: pid {pid}{by}", plain(command), shown(root))
         }
         Event::Sealed { files } => format!("the baseline is complete: {}", files_counted(*files)),
-        Event::Accepted { path: at, rule, kind, snapshot, asked } => {
+        Event::Accepted { path: at, rule, kind, snapshot, asked, writer } => {
             let how = match asked {
                 None => "",
                 Some(Asked::Gate) => ", as answered at the gate",
                 Some(Asked::Held) => ", as answered when it was opened",
                 Some(Asked::Trusted) => ", by a trusted program",
             };
-            format!("{} ({}){how}", path(at), change(*rule, *kind, snapshot))
+            format!("{} ({}){how}{}", path(at), change(*rule, *kind, snapshot), by(writer.as_ref()))
         }
-        Event::Kept { path: at, rule, kind, snapshot } => format!("{} ({})", path(at), change(*rule, *kind, snapshot)),
+        Event::Kept { path: at, rule, kind, snapshot, writer } => {
+            format!("{} ({}){}", path(at), change(*rule, *kind, snapshot), by(writer.as_ref()))
+        }
         Event::Restoring { path: at, outcome, .. } => format!("{} ({})", path(at), why(*outcome)),
-        Event::Restored { path: at, rule, kind, outcome, sha256_after, quarantine, attempts } => {
+        Event::Restored { path: at, rule, kind, outcome, sha256_after, quarantine, attempts, writer } => {
             let mut line =
                 format!("{} ({rule}, {}, {}), {}", path(at), kind.name(), short(*sha256_after), why(*outcome));
             if !quarantine.is_empty() {
@@ -75,6 +77,7 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             if *attempts > 1 {
                 line.push_str(&format!("; it took {attempts} tries"));
             }
+            line.push_str(&by(writer.as_ref()));
             line
         }
         Event::RestoreFailed { path: at, reason, .. } => format!("{} NOT restored: {}", path(at), plain(reason)),
@@ -83,11 +86,11 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             path(at),
             kind.name(),
             short(*sha256),
-            writer.as_ref().map_or_else(String::new, by)
+            by(writer.as_ref())
         ),
         Event::Held { path: at, rule, access, decision, opens, writer } => {
             let times = if *opens > 1 { format!(", {opens} times") } else { String::new() };
-            format!("{} ({rule}), {}: {}{times}{}", path(at), access.name(), answered(*decision), by(writer))
+            format!("{} ({rule}), {}: {}{times}{}", path(at), access.name(), answered(*decision), by(Some(writer)))
         }
         Event::Linked { path: at, rule, links } => format!("{} ({rule}) has {links} names now", path(at)),
         Event::Lost { cause } => format!("everything was compared, since events were lost: {}", plain(cause)),
@@ -173,8 +176,14 @@ const fn answered(outcome: HeldOutcome) -> &'static str {
     }
 }
 
-fn by(writer: &Writer) -> String {
-    let name = writer.argv0.as_deref().or(writer.exe.as_deref()).map_or_else(|| "a process".to_owned(), shown);
+fn by(writer: Option<&Writer>) -> String {
+    let Some(writer) = writer else { return String::new() };
+    let name = [&writer.name, &writer.argv0, &writer.exe].into_iter().flatten().next();
+    let name = match (name, writer.ancestors.first()) {
+        (Some(name), _) => shown(name),
+        (None, Some(parent)) => format!("a child of {}", shown(parent)),
+        (None, None) => "an unknown program".to_owned(),
+    };
     format!("; by {name} (pid {}, {})", writer.pid, escaped(writer.certainty.as_bytes()))
 }
 
@@ -198,6 +207,7 @@ mod tests {
             sha256_after: Some(Digest::of(b"")),
             quarantine: vec!["20261130T094107123Z-00000".into()],
             attempts: 2,
+            writer: None,
         }
     }
 
@@ -222,9 +232,12 @@ mod tests {
     fn a_held_open_says_what_for_by_whom_and_how_it_ended() {
         let writer = Writer {
             pid: 42,
+            name: Some("no\u{1b}de".into()),
             exe: Some("/usr/bin/node".into()),
-            argv0: Some("no\u{1b}de".into()),
+            argv0: None,
             ancestors: vec![],
+            user: None,
+            cgroup: None,
             certainty: "certain".into(),
         };
         let event = Event::Held {

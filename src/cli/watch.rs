@@ -13,8 +13,7 @@ use platform::notify::{NOTIFIER, Notifier, find};
 use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
-use platform::writer::Nobody;
-use platform::{Account, Clock, Names, Place, Privileged, RelPath, SystemClock, Wanted, Witness, flags};
+use platform::{Account, Clock, Names, Nobody, Place, Privileged, RelPath, SystemClock, Wanted, Witness, flags};
 
 use crate::baseline::{Baseline, Caps, Index};
 use crate::journal::forward::Forwarding;
@@ -61,7 +60,8 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let (mut ground, privileged) = Ground::find_with(args.path.as_deref(), environment, wanted(args))?;
+    let (mut ground, privileged) =
+        Ground::find_with(args.path.as_deref(), environment, |dir, _user| Privileged::open(dir, wanted(args)))?;
     let (post, messages) = inbox();
     let door = Arc::new(Door::new(post.clone()));
     let plan_to_hold = HoldPlan::of(args, &ground)?;
@@ -158,6 +158,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
             (Recovered { lines, left, ..Recovered::default() }, Expected::default(), previous)
         }
     };
+    if let Some(flags) = &flags {
+        // One that is gone by now can take nothing off, which is all that is wanted of it here.
+        let _done_or_gone = flags.begin();
+    }
     recovered.lines.extend(recovered.left.lines("keep watch"));
     for line in without.iter().chain(&warnings).chain(&recovered.lines) {
         console.line(line);
@@ -220,10 +224,14 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         scope,
         best_effort: args.best_effort,
         session_log,
-        limits: limits(args, backend_name, &promises, flags.is_some(), &recovered.left.still),
+        limits: limits(backend_name, witness.is_some(), &promises)
+            .into_iter()
+            .chain(limits_of_lock(args, flags.is_some(), &recovered.left.still))
+            .collect(),
         promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
+    let account = witness.map_or_else(|| Arc::new(Nobody) as Arc<dyn Account>, |witness| witness);
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
     let tally = Tally::new(did_something.then_some(recovered.recovery));
     let parts = Parts {
@@ -239,11 +247,11 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         clock,
         messages,
         backend: subscription,
+        account,
         lock,
         start_polling,
         gate,
         approvals,
-        account: witness.map_or_else(|| Arc::new(Nobody) as Arc<dyn Account>, |witness| witness),
         hold,
         flags: flags.filter(|_| args.lock),
         left_locked: recovered.left.objects,
@@ -462,16 +470,15 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
 }
 
 /// What a watch cannot see or hold, for the report.
-fn limits(
-    args: &WatchArgs,
-    backend: &str,
-    promises: &Promises,
-    may_lock: bool,
-    left: &[(String, String)],
-) -> Vec<String> {
+fn limits(backend: &str, names_the_writer: bool, promises: &Promises) -> Vec<String> {
+    let writer = if names_the_writer {
+        "The process that wrote is named, not judged: a writer called likely is a conclusion, and whoever handed its open file to another is named for it."
+    } else {
+        "The process that wrote is not known, so your own edits are asked about like an agent's."
+    };
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
-        "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
+        writer.to_owned(),
         "Reads and network side effects are not seen.".to_owned(),
         "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
     ];
@@ -483,13 +490,16 @@ fn limits(
             "A store through a memory mapping, a mount and a change of file flags raise no event; the sweep finds them.".to_owned(),
         );
     }
-    if args.lock && !may_lock {
-        limits.push(format!("Nothing is locked: {}.", flags::HINDRANCE));
-    }
-    limits.extend(left.iter().map(|(stored, reason)| {
-        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
-    }));
     limits
+}
+
+/// What is not locked although it was asked for, and what is although nobody asked.
+fn limits_of_lock(args: &WatchArgs, may_lock: bool, left: &[(String, String)]) -> Vec<String> {
+    let not = (args.lock && !may_lock).then(|| format!("Nothing is locked: {}.", flags::HINDRANCE));
+    let still = left.iter().map(|(stored, reason)| {
+        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
+    });
+    not.into_iter().chain(still).collect()
 }
 
 /// Refuses `--lock` where nothing can be locked, unless that may be.

@@ -43,16 +43,24 @@ pub(super) fn accepted(path: &str, text: &str) -> Event {
         kind: ChangeKind::Modified,
         snapshot: content(text),
         asked: None,
+        writer: None,
     }
 }
 
 pub(super) fn restoring(path: &str) -> Event {
     let temporary = Some(".keep-0123456789ab".into());
-    Event::Restoring { path: path.into(), temporary, quarantine: Some("q1".into()), outcome: RestoreOutcome::Rejected }
+    Event::Restoring {
+        path: path.into(),
+        temporary,
+        quarantine: Some("q1".into()),
+        outcome: RestoreOutcome::Rejected,
+        writer: None,
+    }
 }
 
 pub(super) fn restored(path: &str) -> Event {
     Event::Restored {
+        writer: None,
         path: path.into(),
         rule: Rule::Secrets,
         kind: ChangeKind::Modified,

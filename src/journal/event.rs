@@ -13,7 +13,6 @@ use super::stamps::Stamps;
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
 use crate::rules::{Mode, Rule};
-use crate::text;
 
 /// Why a path is put back: the outcome its change has if that succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -50,6 +49,9 @@ pub struct Options {
 pub struct Writer {
     /// Its process.
     pub pid: u32,
+    /// The short name of the process, a stored name as all others here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The program, a stored name.
     pub exe: Option<String>,
     /// The name it gave itself.
@@ -57,22 +59,14 @@ pub struct Writer {
     /// Names of the processes above it, nearest first.
     #[serde(default)]
     pub ancestors: Vec<String>,
+    /// Its real user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
+    /// Its control group: which container or service it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
     /// `certain`, `likely` or `unknown`.
     pub certainty: String,
-}
-
-impl Writer {
-    /// The writer as entries have it.
-    pub fn of(writer: &platform::Writer) -> Self {
-        let stored = |bytes: &Vec<u8>| text::encode(bytes);
-        Self {
-            pid: writer.program.pid,
-            exe: writer.program.exe.as_ref().map(stored),
-            argv0: writer.program.argv0.as_ref().map(stored),
-            ancestors: writer.ancestors.iter().map(|program| stored(&program.name)).collect(),
-            certainty: writer.certainty.name().to_owned(),
-        }
-    }
 }
 
 /// What a held open came to.
@@ -211,6 +205,9 @@ pub enum Event {
         /// Where the person was asked, if not by the watch about the change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Asked>,
+        /// Who did it, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A change of a path in report mode was kept; the baseline moves.
     Kept {
@@ -222,6 +219,9 @@ pub enum Event {
         kind: ChangeKind,
         /// The state kept.
         snapshot: Record,
+        /// Who did it, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path is about to be put back. Durable before anything is touched.
     Restoring {
@@ -233,6 +233,9 @@ pub enum Event {
         quarantine: Option<String>,
         /// Why.
         outcome: RestoreOutcome,
+        /// Who did what is undone, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path was put back and read again.
     Restored {
@@ -250,6 +253,9 @@ pub enum Event {
         quarantine: Vec<String>,
         /// How often it was tried.
         attempts: u32,
+        /// Who did what was undone, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path could not be put back; nothing was left beside it.
     RestoreFailed {

@@ -164,7 +164,7 @@ impl Replay {
             }
             Event::Accepted { path, rule, snapshot, .. } => self.move_baseline(path, rule, Mode::Restore, snapshot),
             Event::Kept { path, rule, snapshot, .. } => self.move_baseline(path, rule, Mode::Report, snapshot),
-            Event::Restoring { path, temporary, quarantine, outcome } => {
+            Event::Restoring { path, temporary, quarantine, outcome, .. } => {
                 self.unfinished.push(Unfinished { path, temporary, quarantine, outcome });
             }
             Event::Restored { path, .. } | Event::RestoreFailed { path, .. } => {
@@ -277,6 +277,7 @@ mod tests {
     #[test]
     fn a_kept_change_moves_the_baseline_and_a_restored_one_does_not() {
         let kept = Event::Kept {
+            writer: None,
             path: "Cargo.lock".into(),
             rule: Rule::Lockfile,
             kind: ChangeKind::Added,

@@ -80,12 +80,14 @@ impl Session {
             }
             Effect::Transient(Seen { place, class, change, .. }) => {
                 self.after_bytes.remove(&place);
+                let writer = self.told_of(&place);
+                self.writers.remove(&place);
                 self.tally.note(Event::Transient {
                     path: self.parts.roots.stored(&place),
                     rule: class.rule,
                     kind: change.kind,
                     sha256: change.after.digest(),
-                    writer: None,
+                    writer,
                 });
             }
             Effect::Settled(refused) => self.restored(&refused, Vec::new()),
@@ -106,6 +108,7 @@ impl Session {
             kind: change.kind,
             snapshot: Record::of(&change.after),
             asked,
+            writer: self.told_of(place),
         };
         if let Err(reason) = self.commit_with(Some(entry)) {
             // What is not durable is not accepted: a crash would undo it without a word.
@@ -127,6 +130,7 @@ impl Session {
         self.step(Input::Accepted(place.clone()));
         self.lock_around(place);
         self.decided(&seen, Outcome::Accepted.name(), None, None);
+        self.forget_accepted(place, change.after.id());
         self.say(&match asked {
             None => lines::decided(&shown, Outcome::Accepted),
             Some(asked) => lines::approved(&shown, asked),
@@ -151,7 +155,10 @@ impl Session {
             // Over the caps: it is named every time, and not remembered.
             self.baseline.remove(&place);
         }
+        let writer = self.told_of(&place);
+        self.forget_accepted(&place, change.after.id());
         self.tally.kept(Kept {
+            writer: writer.clone(),
             path: self.report_path(&place),
             rule: class.rule,
             kind: change.kind,
@@ -163,6 +170,7 @@ impl Session {
             rule: class.rule,
             kind: change.kind,
             snapshot: Record::of(&change.after),
+            writer,
         });
         self.say(&lines::kept(&shown, class.rule, change.kind.name(), &shown_digest(&change)));
     }
@@ -184,6 +192,7 @@ impl Session {
             rejected_at: at.clone(),
         };
         let new_dirs = &self.new_dirs;
+        let writer = self.told_of(place);
         let restore = Restore {
             root: self.parts.roots.get(place.root),
             place,
@@ -204,6 +213,7 @@ impl Session {
                 temporary: Some(intent.temporary.clone()),
                 quarantine: intent.quarantine.as_ref().map(|id| id.as_str().to_owned()),
                 outcome,
+                writer: writer.clone(),
             };
             journal.append(&at, &event).and_then(|()| journal.commit()).map_err(std::io::Error::other)
         });
@@ -252,7 +262,9 @@ impl Session {
             sha256_after: change.after.digest(),
             quarantine,
             attempts: failures + 1,
+            writer: self.told_of(place),
         });
+        self.writers.remove(place);
         let line = if self.nothing_is_accepted_any_more(place, *class) {
             lines::taken_away(&shown, *outcome)
         } else {
@@ -303,6 +315,7 @@ impl Session {
             sha256_after: seen.change.after.digest(),
             detected_at: self.wall(seen.detected),
             decided_at: self.parts.clock.wall(),
+            writer: self.told_of(&seen.place),
             quarantine,
             restore_attempts,
             repeats: 0,

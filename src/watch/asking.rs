@@ -100,7 +100,12 @@ impl Session {
             deadline: question.deadline,
             waiting,
             members: question.members.iter().map(|member| member.place.clone()).collect(),
-            words: Words::Change(ask::Question { items, by: None, difference: lines, waiting }),
+            words: Words::Change(ask::Question {
+                items,
+                by: self.by(question.members.iter().map(|member| member.place)),
+                difference: lines,
+                waiting,
+            }),
             details,
         }
     }

@@ -118,6 +118,7 @@ impl Session {
     /// Everything must be compared: the known paths now; the backend lists the rest again by itself.
     pub(super) fn lost(&mut self, cause: LostCause) {
         let at = self.now();
+        self.parts.account.missed();
         let name = self.tally.lost(&cause);
         if let (LostCause::Unreadable(dir), Phase::Walking { .. }) = (&cause, &self.phase) {
             self.tally.note(Event::Unguarded { path: self.parts.roots.stored(dir), stamps: None });

@@ -119,6 +119,14 @@ pub fn kept(path: &str, rule: Rule, kind: &str, digest: &str) -> String {
     format!("keep watch: {path} changed ({rule}, {kind}, {digest}); kept, reported only")
 }
 
+/// A protected file was open for writing when the watch began; by whom, if that is known.
+pub fn held(path: &str, by: Option<(String, u32)>, is_mapped: bool) -> String {
+    let how = if is_mapped { "mapped" } else { "held open" };
+    let by =
+        by.map_or_else(|| "a program that cannot be looked at".to_owned(), |(name, pid)| format!("{name} (pid {pid})"));
+    format!("keep watch: warning: {path} is {how} for writing by {by}")
+}
+
 /// Another name was made for a protected file.
 pub fn linked(path: &str, rule: Rule, names: u64) -> String {
     format!(

@@ -3,7 +3,7 @@ use std::time::Duration;
 use platform::{Moment, Place, RelPath};
 use proptest::prelude::*;
 
-use super::machine::{Answer, Effect, Input, Machine, Outcome, Refused, Seen, Settings};
+use super::machine::{Answer, By, Effect, Input, Machine, Outcome, Refused, Seen, Settings};
 use crate::baseline::{Change, ChangeKind, Content, Snapshot};
 use crate::digest::Digest;
 use crate::journal::Asked;
@@ -34,7 +34,18 @@ impl Run {
     }
 
     fn looked(&mut self, path: &str, class: Class, change: Option<Change>, millis: u64) -> Vec<Effect> {
-        self.0.step(Input::Looked { place: place(path), class, change, detected: at(millis) }, at(millis))
+        self.looked_by(path, class, change, millis, None)
+    }
+
+    fn looked_by(
+        &mut self,
+        path: &str,
+        class: Class,
+        change: Option<Change>,
+        millis: u64,
+        by: Option<By>,
+    ) -> Vec<Effect> {
+        self.0.step(Input::Looked { place: place(path), class, change, detected: at(millis), by }, at(millis))
     }
 
     fn write(&mut self, path: &str, content: &str, millis: u64) -> Vec<Effect> {
@@ -266,6 +277,30 @@ fn changes_of_one_burst_are_one_question() {
     let effects = run.answer(Answer::Reject, 600);
     assert_eq!(outcomes(&effects).len(), 3);
     assert_eq!(run.shown(), ["ci.yml"]);
+}
+
+#[test]
+fn changes_of_one_process_are_one_question_whatever_their_rules() {
+    let mut run = Run::new(3);
+    let (one, other) = (Some((7, Some(1))), Some((7, Some(2))));
+    run.looked_by(".env", SECRET, Some(change("one")), 0, one);
+    run.looked_by("ci.yml", CI, Some(change("two")), 10, one);
+    assert_eq!(run.shown(), [".env", "ci.yml"]);
+    run.looked_by("other.yml", CI, Some(change("two")), 20, other);
+    assert_eq!(run.shown(), [".env", "ci.yml"], "another process had the number by then");
+    run.looked_by("late.yml", CI, Some(change("two")), 300, one);
+    assert_eq!(run.shown(), [".env", "ci.yml"], "it is another burst");
+}
+
+#[test]
+fn a_writer_that_becomes_known_is_shown_and_extends_nothing() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    let (question, version) = run.on_screen();
+    assert_eq!(run.0.step(Input::Named(place(".env")), at(5_000)), []);
+    assert_eq!(run.on_screen(), (question, version + 1));
+    assert_eq!(run.0.question().expect("asked").deadline, at(20_000));
+    assert_eq!(run.0.step(Input::Named(place("other")), at(5_000)), []);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod ending;
 pub mod expected;
 pub mod guest;
 mod hearing;
+mod held;
 pub mod hold;
 pub mod inbox;
 pub mod lines;
@@ -28,6 +29,7 @@ mod sweeping;
 pub mod tally;
 mod unlocking;
 mod unread;
+pub mod writers;
 
 #[cfg(test)]
 mod machine_tests;

@@ -241,6 +241,7 @@ impl Recovering<'_> {
         let journal = &mut *self.journal;
         let result = restore.run(|intent| {
             let event = Event::Restoring {
+                writer: None,
                 path: stored.clone(),
                 temporary: Some(intent.temporary.clone()),
                 quarantine: intent.quarantine.as_ref().map(|id| id.as_str().to_owned()),
@@ -256,6 +257,7 @@ impl Recovering<'_> {
                     done.unrestored.insert(place.clone(), accepted.clone());
                 }
                 let event = Event::Restored {
+                    writer: None,
                     path: stored,
                     rule: class.rule,
                     kind,

@@ -65,6 +65,8 @@ pub struct Decision {
     pub detected_at: SystemTime,
     /// When it was decided, or restored.
     pub decided_at: SystemTime,
+    /// Who did it, if anything is known.
+    pub writer: Option<Writer>,
     /// Where the rejected bytes lie.
     pub quarantine: Option<String>,
     /// How many tries the restore took, if more than one or if it failed.
@@ -86,6 +88,8 @@ pub struct Kept {
     pub sha256_after: Option<Digest>,
     /// When it was first seen.
     pub detected_at: SystemTime,
+    /// Who did it, if anything is known.
+    pub writer: Option<Writer>,
 }
 
 /// What held opens of one file by one program came to.
@@ -229,7 +233,7 @@ impl Decision {
         row.insert("sha256_after".into(), self.sha256_after.map(|digest| digest.to_string()).into());
         row.insert("detected_at".into(), rfc3339(self.detected_at).into());
         row.insert("decided_at".into(), rfc3339(self.decided_at).into());
-        row.insert("writer".into(), Value::Null);
+        row.insert("writer".into(), json!(self.writer));
         row.insert("quarantine".into(), self.quarantine.clone().into());
         if let Some(attempts) = self.restore_attempts {
             row.insert("restore_attempts".into(), attempts.into());
@@ -264,6 +268,7 @@ impl Kept {
         row.insert("kind".into(), self.kind.name().into());
         row.insert("sha256_after".into(), self.sha256_after.map(|digest| digest.to_string()).into());
         row.insert("detected_at".into(), rfc3339(self.detected_at).into());
+        row.insert("writer".into(), json!(self.writer));
         Value::Object(row)
     }
 }

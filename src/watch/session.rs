@@ -35,6 +35,7 @@ use super::promises::Promises;
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
+use super::writers::Known;
 
 /// Starts polling as a second backend, where the first cannot cover something.
 pub type StartPolling = Box<dyn FnMut() -> Option<Box<dyn Subscription>>>;
@@ -65,6 +66,8 @@ pub struct Parts {
     pub messages: Inbox,
     /// The running backend.
     pub backend: Box<dyn Subscription>,
+    /// Who knows who changed something.
+    pub account: Arc<dyn Account>,
     /// The lock of the root.
     pub lock: Lock,
     /// Polling, for what the backend cannot cover.
@@ -73,8 +76,6 @@ pub struct Parts {
     pub gate: Option<Opening>,
     /// What the person has allowed at its questions.
     pub approvals: Approvals,
-    /// Who may be asked about a change after it was seen.
-    pub account: Arc<dyn Account>,
     /// Opens that are held, if they are.
     pub hold: Option<Hold>,
     /// What makes files immutable, if they are to be locked.
@@ -168,6 +169,8 @@ pub struct Session {
     pub(super) begun: SystemTime,
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
+    /// Who made the changes that are not settled, as far as it is known.
+    pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
@@ -227,6 +230,7 @@ impl Session {
             closed: BTreeMap::new(),
             begun,
             after_bytes: BTreeMap::new(),
+            writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
             lock: None,

@@ -181,6 +181,7 @@ impl Session {
             let shown: Vec<String> = changed.iter().map(|place| self.parts.roots.shown(place)).collect();
             self.say(&lines::changed_between(&shown));
         }
+        self.name_holders();
         let scope = self.options.scope.as_ref().map(|globs| {
             globs.iter().map(|each| crate::text::escaped(each.glob.as_bytes())).collect::<Vec<_>>().join(", ")
         });

@@ -6,7 +6,7 @@ use platform::{HeldId, Opening, Verdict};
 
 use crate::ask::Key;
 use crate::baseline::Snapshot;
-use crate::journal::{self, Asked, Event};
+use crate::journal::{Asked, Event};
 use crate::rules::Mode;
 use crate::trust::Wish;
 use crate::watch::console::OnScreen;
@@ -14,6 +14,7 @@ use crate::watch::inbox::Message;
 use crate::watch::machine::{Input as Seeing, Seen};
 use crate::watch::report;
 use crate::watch::session::Session;
+use crate::watch::writers::{Before, told};
 
 use super::passes::Passing;
 use super::words;
@@ -141,7 +142,7 @@ impl Session {
     /// Writes down and says what opens came to.
     fn decided_held(&mut self, held: &Held, decision: Decision, opens: u32) {
         let Held { place, class, access, by, at, .. } = held;
-        let writer = journal::Writer::of(by);
+        let writer = told(by);
         let path = self.parts.roots.stored(place);
         self.log(
             "held",
@@ -207,7 +208,7 @@ impl Session {
     }
 
     /// Whether the change was let with the open it came by. `true` if it was dealt with, or is waited for.
-    pub(in crate::watch) fn is_let(&mut self, seen: &Seen, is_stored: bool) -> bool {
+    pub(in crate::watch) fn is_let(&mut self, seen: &Seen, (_, mark): Before, is_stored: bool) -> bool {
         let Seen { place, class, change, .. } = seen;
         if class.mode != Mode::Restore || !self.passes.has(place) || self.machine.is_open(place) {
             return false;
@@ -221,7 +222,7 @@ impl Session {
             let why = self.passes.explains(place, before, change, writer.as_ref(), now);
             why.map_or(Passing::Ask, Passing::Take)
         } else {
-            self.passes.judge(place, before, change, writer.as_ref(), now)
+            self.passes.judge(place, before, change, writer.as_ref(), (now, mark.is_closed))
         };
         match passing {
             Passing::Ask => false,

@@ -1,10 +1,11 @@
 //! What openers that were let may write without another question.
 //!
 //! Promise: a change counts as theirs only if it is one of content, in the very object that was opened, by the very process
-//! that was let, of which it is certain that nobody else wrote; only once the file has been quiet for a while, so that
-//! states half-way are not taken; and only within the decision timeout after the open was let. Anything else is asked about.
-//! Limit: a program that pauses for longer than [`QUIET`] between two writes has the state in between accepted, and then
-//! the next one.
+//! that was let, of which it is certain that nobody else wrote; only once the file is closed, or has been quiet for a while,
+//! so that states half-way are not taken; and only within the decision timeout after the open was let. Anything else is
+//! asked about.
+//! Limit: a program that keeps the file open and pauses for longer than [`QUIET`] between two writes has the state in between
+//! accepted, and then the next one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::baseline::{Change, ChangeKind, Content, Snapshot};
 use super::Held;
 use super::group::is_same_process;
 
-/// A file that was written is taken as it is when nothing more came for this long.
+/// A file that is still open is taken as it is when nothing more came for this long.
 pub const QUIET: Duration = Duration::from_millis(250);
 /// Openers that are remembered for one path.
 const MOST: usize = 8;
@@ -58,6 +59,8 @@ struct Resting {
     since: Moment,
     /// When to look again.
     due: Moment,
+    /// It was tried to take it.
+    was_tried: bool,
 }
 
 /// The openers that were let, and what they are at.
@@ -97,27 +100,28 @@ impl Passes {
         self.passes.get(place).into_iter().flatten().any(|pass| pass.access == Access::Write)
     }
 
-    /// What to do about a change of a path that was accepted as `before`, made by `writer` as far as is known.
+    /// What to do about a change of a path that was accepted as `before`, made by `writer` as far as is known. Nobody had it
+    /// open for writing if it `is_closed`, since before it was looked at.
     pub fn judge(
         &mut self,
         place: &Place,
         before: &Snapshot,
         change: &Change,
         writer: Option<&Writer>,
-        now: Moment,
+        (now, is_closed): (Moment, bool),
     ) -> Passing {
         let Some((why, until)) = self.find(place, before, change, writer, now) else {
             self.resting.remove(place);
             return Passing::Ask;
         };
         let after = &change.after;
-        let since = match self.resting.get(place) {
-            Some(resting) if resting.seen == *after => resting.since,
-            _ => now,
+        let (since, was_tried) = match self.resting.get(place) {
+            Some(resting) if resting.seen == *after => (resting.since, resting.was_tried),
+            _ => (now, false),
         };
         let due = (since + QUIET).min(until);
-        self.resting.insert(place.clone(), Resting { seen: after.clone(), since, due });
-        if now >= since + QUIET { Passing::Take(why) } else { Passing::Wait }
+        self.resting.insert(place.clone(), Resting { seen: after.clone(), since, due, was_tried });
+        if is_closed || now >= since + QUIET { Passing::Take(why) } else { Passing::Wait }
     }
 
     /// Whether what was let explains the change, without waiting for its end.
@@ -153,10 +157,11 @@ impl Passes {
         is_of_content.then_some((pass.why, pass.until))
     }
 
-    /// What may be taken could not be: it is looked at once more a little later.
+    /// What may be taken was not stored: it is looked at once more at once, and then a little later.
     pub fn put_off(&mut self, place: &Place, now: Moment) {
         if let Some(resting) = self.resting.get_mut(place) {
-            resting.due = now + QUIET;
+            resting.due = if resting.was_tried { now + QUIET } else { now };
+            resting.was_tried = true;
         }
     }
 
@@ -214,7 +219,7 @@ mod tests {
         }
 
         fn judge(&mut self, change: &Change, writer: Option<Writer>, millis: u64) -> Passing {
-            self.passes.judge(&self.place, &self.before, change, writer.as_ref(), at(millis))
+            self.passes.judge(&self.place, &self.before, change, writer.as_ref(), (at(millis), false))
         }
     }
 
@@ -232,6 +237,22 @@ mod tests {
             lab.passes.forget(&lab.place);
             assert_eq!(lab.passes.wake_at(), None);
         }
+    }
+
+    #[test]
+    fn a_closed_file_is_taken_at_once_and_stored_with_another_look() {
+        let mut lab = Lab::new(Why::Answered);
+        let (change, writer) = (modified(file("new", 7, 1)), node(1));
+        let closed = |lab: &mut Lab, millis| {
+            lab.passes.judge(&lab.place, &lab.before, &change, Some(&writer), (at(millis), true))
+        };
+        assert_eq!(closed(&mut lab, 10), Passing::Take(Why::Answered));
+        lab.passes.put_off(&lab.place, at(10));
+        assert!(lab.passes.is_due(&lab.place, at(10)));
+        assert_eq!(closed(&mut lab, 11), Passing::Take(Why::Answered));
+        lab.passes.put_off(&lab.place, at(11));
+        assert!(!lab.passes.is_due(&lab.place, at(11)), "what cannot be stored does not keep us busy");
+        assert!(lab.passes.is_due(&lab.place, at(261)));
     }
 
     #[test]

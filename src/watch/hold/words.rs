@@ -7,6 +7,7 @@ use platform::{Access, Notification, Program, Writer};
 use crate::ask::{Block, By, certain};
 use crate::rules::Rule;
 use crate::text::escaped;
+use crate::watch::writers;
 
 use super::Decision;
 
@@ -28,7 +29,8 @@ pub struct Asking {
 impl Asking {
     /// How it stands on the screen.
     pub fn block(&self) -> Block {
-        let mut above = vec![by(&self.by).line()];
+        // The kernel keeps it where it is while we ask.
+        let mut above = vec![By { certain: true, ..writers::words(&self.by) }.line()];
         if self.several {
             above.push("  and other processes of this program".to_owned());
         }
@@ -162,17 +164,6 @@ fn name_of(program: &Program) -> String {
     match file.unwrap_or(&program.name) {
         [] => format!("process {}", program.pid),
         name => certain(&escaped(name)),
-    }
-}
-
-fn by(writer: &Writer) -> By {
-    By {
-        name: writer.program.name.clone(),
-        pid: writer.program.pid,
-        exe: writer.program.exe.clone(),
-        ancestors: writer.ancestors.iter().map(|program| program.name.clone()).collect(),
-        // The kernel keeps it where it is while we ask.
-        certain: true,
     }
 }
 
