@@ -40,6 +40,7 @@ pub mod notify;
 pub mod opening;
 pub mod openings;
 pub mod poll;
+pub mod powers;
 pub mod privilege;
 pub mod privileged;
 #[cfg(feature = "testing")]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use platform::environment::Environment;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
-use platform::{Dir, Flags, Privileged, Root, Wanted, ambient, flags, privilege};
+use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};

@@ -80,7 +80,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let candidates = choose(sources, args.backend)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
-        Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
+        Some(args) => {
+            let site = Site::at(ground.without_repository())?;
+            Some(Plan::make("keep watch --gate", args, site, &*clock, environment)?)
+        }
         None => None,
     };
 
@@ -224,7 +227,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         scope,
         best_effort: args.best_effort,
         session_log,
-        limits: limits(backend_name, witness.is_some(), &promises)
+        limits: limits(backend_name, powers.names_the_writer, &promises)
             .into_iter()
             .chain(limits_of_lock(args, flags.is_some(), &recovered.left.still))
             .collect(),

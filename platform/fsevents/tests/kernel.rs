@@ -19,6 +19,9 @@ use super::steps::{Change, Step};
 const DIRECTORIES: [&str; 9] = ["", "a", "a/b", "a/b/c", "d", "café", "café/e", "cafe\u{301}", "A"];
 const NAMES: [&str; 6] = [".env", "config", "other", ".ENV", "é.secret", "e\u{301}.secret"];
 
+/// Everything that has to wait for something has had its turn by then.
+const SETTLED: Duration = Duration::from_secs(3);
+
 /// What the system does with the rows of one step.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
@@ -110,9 +113,12 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new(disk: Disk) -> Self {
+    fn new(disk: Disk, links: bool) -> Self {
         let spelling = Spelling::new(["/tmp/repo".as_bytes()]);
-        let engine = Engine::new(disk.clone(), Arc::new(Few), Vec::new(), vec![spelling]);
+        let mut engine = Engine::new(disk.clone(), Arc::new(Few), Vec::new(), vec![spelling]);
+        if links {
+            engine.sweep_every(Duration::from_secs(2));
+        }
         let (waiting, again, hints) = (BTreeMap::new(), Vec::new(), Vec::new());
         Self { disk, engine, now: Moment::from_nanos(1), id: 1, waiting, again, dropped: false, hints }
     }
@@ -164,20 +170,15 @@ impl Kernel {
         self.hear();
     }
 
-    /// The system has no row for a new hard link. What kqueue tells of is the folder, if a covered entry is in it, and the
-    /// file; elsewhere nothing does, and the sweep of whoever asked is to find it.
+    /// The system has no row for a new hard link. kqueue tells of what is held open; of another folder nothing does, and the
+    /// sweep has to find it.
     fn linked(&mut self, from: &str, to: &str) {
         let parent = to.rsplit_once('/').map_or("", |(dir, _)| dir);
         for path in [parent, from] {
-            if let Ok(path) = RelPath::parse(path.as_bytes()) {
-                let place = Place::tree(path);
+            let place = RelPath::parse(path.as_bytes()).map(Place::tree).ok();
+            if let Some(place) = place.filter(|place| self.engine.held(place).is_some()) {
                 self.engine.stirred(&place, self.now);
             }
-        }
-        let inside = (!to.starts_with("../")).then(|| Place::tree(RelPath::parse(parent.as_bytes()).expect("a path")));
-        if inside.is_some_and(|parent| self.engine.held(&parent).is_none()) {
-            let row = Row { path: Some(spelled(parent, 0, false)), flags: Flags::IS_DIR, id: self.id, file: None };
-            self.deliver(vec![row]);
         }
     }
 
@@ -197,15 +198,13 @@ impl Kernel {
             rows.push(Row { path: Some(b"/private/tmp/repo".to_vec()), flags, id: self.id, file: None });
         }
         self.deliver(rows);
-        loop {
-            let left = self.engine.tick(self.now);
+        let end = self.now + SETTLED;
+        while self.now < end {
+            let left = self.engine.tick(self.now).unwrap_or(SETTLED);
             while self.engine.is_busy() {
                 self.engine.step(self.now);
             }
-            match left {
-                None if !self.engine.is_busy() => break,
-                left => self.now = self.now + left.unwrap_or_default() + Duration::from_nanos(1),
-            }
+            self.now = self.now + left.max(Duration::from_millis(1));
         }
         self.hear();
     }
@@ -247,16 +246,29 @@ fn missed(before: &Contents, after: &Contents, hints: &[Hint], folds: bool) -> V
     changed.filter(|path| !told(path)).map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }
 
-fn nothing_is_missed(folds: bool, before: &[Turn], during: &[Turn], after: &[Turn]) -> Result<(), TestCaseError> {
+/// What kind of machine it is.
+#[derive(Debug, Clone, Copy)]
+struct World {
+    /// Names are the same in any case and form.
+    folds: bool,
+    /// Rows are dropped.
+    drops: bool,
+    /// Hard links are made, which have no rows, and every directory is swept for them.
+    links: bool,
+}
+
+fn nothing_is_missed(world: World, before: &[Turn], during: &[Turn], after: &[Turn]) -> Result<(), TestCaseError> {
+    let World { folds, links, .. } = world;
     let disk = Disk::new(folds);
-    for (step, ..) in before {
+    let possible = |(step, ..): &&Turn| links || !matches!(step, Step::Link(..));
+    for (step, ..) in before.iter().filter(possible) {
         disk.act(step);
     }
-    let mut kernel = Kernel::new(disk);
+    let mut kernel = Kernel::new(disk, links);
     // What comes and goes while the walk has not got there yet was never there. What is there at its end is known.
     let mut before = Contents::new();
     for turns in [during, after] {
-        for turn in turns {
+        for turn in turns.iter().filter(possible) {
             kernel.turn(turn);
         }
         kernel.settle();
@@ -277,28 +289,36 @@ fn nothing_is_missed(folds: bool, before: &[Turn], during: &[Turn], after: &[Tur
     Ok(())
 }
 
-fn run(folds: bool, drops: bool) {
-    let turns = || turns(drops);
+fn run(world: World) {
+    let turns = || turns(world.drops);
     let usual = ProptestConfig::default();
     // Each case has three lists of turns.
     let config = ProptestConfig { failure_persistence: None, cases: usual.cases / 3, ..usual };
     proptest::test_runner::TestRunner::new(config)
-        .run(&(turns(), turns(), turns()), |(before, during, after)| nothing_is_missed(folds, &before, &during, &after))
+        .run(&(turns(), turns(), turns()), |(before, during, after)| nothing_is_missed(world, &before, &during, &after))
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
+const PLAIN: World = World { folds: false, drops: false, links: false };
+
 #[test]
 fn on_a_volume_that_tells_names_apart_nothing_that_changed_goes_unreported() {
-    run(false, false);
+    run(PLAIN);
 }
 
 #[test]
 fn on_a_volume_that_folds_names_nothing_that_changed_goes_unreported() {
-    run(true, false);
+    run(World { folds: true, ..PLAIN });
+}
+
+#[test]
+fn links_without_rows_are_found_by_what_is_held_open_and_by_the_sweep() {
+    run(World { links: true, ..PLAIN });
+    run(World { links: true, folds: true, ..PLAIN });
 }
 
 #[test]
 fn rows_that_are_dropped_behind_a_loss_leave_nothing_unknown() {
-    run(false, true);
-    run(true, true);
+    run(World { drops: true, ..PLAIN });
+    run(World { drops: true, folds: true, ..PLAIN });
 }

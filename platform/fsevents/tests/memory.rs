@@ -102,8 +102,12 @@ impl Volume {
         self.clock
     }
 
+    /// The entries of a directory, to be changed.
     pub(super) fn entries(&mut self, dir: u64) -> &mut BTreeMap<String, u64> {
-        match &mut self.nodes.get_mut(&dir).expect("a node of this volume").content {
+        let now = self.tick();
+        let found = self.nodes.get_mut(&dir).expect("a node of this volume");
+        found.changed = now;
+        match &mut found.content {
             Content::Directory(entries) => entries,
             _ => panic!("not a directory"),
         }

@@ -22,6 +22,7 @@ const AT: &str = "2026-11-30T09:41:07.123Z";
 
 fn restored(path: &[u8]) -> Event {
     Event::Restored {
+        writer: None,
         path: encode(path),
         rule: Rule::Secrets,
         kind: ChangeKind::Modified,
@@ -29,6 +30,7 @@ fn restored(path: &[u8]) -> Event {
         sha256_after: Some(Digest::of(b"")),
         quarantine: vec!["20261130T094107123Z-00000".into()],
         attempts: 1,
+        writer: None,
     }
 }
 
@@ -114,10 +116,16 @@ fn a_notice_says_what_happened_where_and_how_it_ended() {
 #[test]
 fn the_writer_is_told_by_its_members() {
     let writer = Writer {
+        name: None,
+        user: None,
+        cgroup: None,
         pid: 4711,
+        name: Some("node".into()),
         exe: Some("/usr/bin/node".into()),
         argv0: Some("claude\nKEEPWATCH_OUTCOME=accepted".into()),
         ancestors: vec!["zsh".into(), "tmux".into()],
+        user: Some(1000),
+        cgroup: None,
         certainty: "certain".into(),
     };
     let event = Event::Transient {
@@ -132,6 +140,7 @@ fn the_writer_is_told_by_its_members() {
         fields.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_slice()).collect()
     };
     assert_eq!(of("KEEPWATCH_WRITER_PID"), [b"4711"]);
+    assert_eq!((of("KEEPWATCH_WRITER_NAME"), of("KEEPWATCH_WRITER_USER")), (vec![&b"node"[..]], vec![&b"1000"[..]]));
     assert_eq!(of("KEEPWATCH_WRITER_EXE"), [b"/usr/bin/node"]);
     assert_eq!(of("KEEPWATCH_WRITER_ARGV0"), [b"claude\nKEEPWATCH_OUTCOME=accepted"]);
     assert_eq!(of("KEEPWATCH_WRITER_CERTAINTY"), [b"certain"]);
