@@ -73,8 +73,8 @@ pub(crate) use program::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
     attributes::*, child::*, confine::*, connector::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify,
-    layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*, process::*,
-    ready::*, socket::*,
+    layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*,
+    process::*, ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

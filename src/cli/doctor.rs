@@ -28,7 +28,8 @@ use crate::gate::worker::FilesWorker;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
-    let (ground, powers) = match Ground::find_after(args.path.as_deref(), environment, Powers::open) {
+    let open = |dir: &Dir, _user| Powers::open(dir);
+    let (ground, powers) = match Ground::find_with(args.path.as_deref(), environment, open) {
         Ok(found) => found,
         Err(refusal) => return super::refuse(&refusal, args.json),
     };

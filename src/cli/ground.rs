@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use platform::environment::Environment;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
-use platform::{Dir, Flags, Privileged, Root, Wanted, ambient, flags, privilege};
+use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};
@@ -47,16 +47,6 @@ impl Ground {
         open: impl FnOnce(&Dir, Option<u32>) -> T,
     ) -> Result<(Self, T), Refusal> {
         Self::at(path, environment, git::discover, open)
-    }
-
-    /// The same, and does something beforehand with the open directory, while there still is the privilege the process was
-    /// started with: it must read nothing in it, and leave no thread behind.
-    pub fn find_after<T>(
-        path: Option<&Path>,
-        environment: &Environment,
-        with_privilege: impl FnOnce(&Dir) -> T,
-    ) -> Result<(Self, T), Refusal> {
-        Self::at(path, environment, git::discover, with_privilege)
     }
 
     /// Takes the directory `path`, or the working directory, by itself, whatever repository it lies in.
