@@ -114,6 +114,12 @@ impl AsFd for Dir {
     }
 }
 
+impl From<Dir> for OwnedFd {
+    fn from(dir: Dir) -> Self {
+        dir.fd
+    }
+}
+
 impl From<OwnedFd> for Dir {
     /// Takes an open directory; operations fail if the descriptor is something else.
     fn from(fd: OwnedFd) -> Self {

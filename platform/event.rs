@@ -48,6 +48,18 @@ pub trait Interest: Send + Sync {
     fn first(&self, root: RootId, dir: &RelPath) -> bool;
 }
 
+/// Hears which process an event speaks of. Called from a backend's thread, and only for what policy is interested in: must be
+/// fast and must not wait for anybody.
+pub trait Names: Send + Sync {
+    /// The process with the number `pid` changed the place: a covered path, or a directory that was moved away with all that
+    /// was below it. `empty_since` is a moment at which the kernel's queue was empty, before the event was put into it: who
+    /// has had the number since before that is who it was.
+    fn named(&self, place: &Place, pid: u32, empty_since: Moment);
+
+    /// Events were dropped, so that somebody was not named.
+    fn lost(&self) {}
+}
+
 /// What a backend has to cover.
 #[derive(Clone)]
 pub struct WatchSet {
@@ -140,10 +152,24 @@ pub trait Subscription: Send {
     fn rescan(&self);
 }
 
+/// What a backend can do beyond telling of changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Powers {
+    /// One mark covers the file system of the first root.
+    pub whole_file_system: bool,
+    /// Its events and the opens it marks say who changed something.
+    pub names_the_writer: bool,
+}
+
 /// A way to learn of changes.
 pub trait EventSource: Send {
     /// Its name in start lines and reports: `fanotify`, `inotify`, `fsevents`, `poll`.
     fn name(&self) -> &'static str;
+
+    /// What it can do besides for this set.
+    fn powers(&self, _set: &WatchSet) -> Powers {
+        Powers::default()
+    }
 
     /// Whether it works here, found out by trying; the error says why not.
     fn probe(&self) -> Result<(), StartError>;

@@ -46,6 +46,12 @@ pub fn truncate(file: &File, name: &[u8], length: u64) -> Result<(), FsError> {
     step("truncate", name, || file.set_len(length))
 }
 
+/// Whether anybody has the file open for writing at this moment, or mapped so. `None` where that cannot be told: if it is
+/// not our user's, or on a system that does not tell.
+pub fn is_open_for_writing(file: &File) -> Option<bool> {
+    host::is_open_for_writing(file.as_fd())
+}
+
 /// Gives an open file or directory exactly these permission bits.
 pub fn set_mode(open: impl AsFd, name: &[u8], mode: u32) -> Result<(), FsError> {
     step("chmod", name, || Ok(fs::fchmod(open, Mode::from_raw_mode(mode as _))?))

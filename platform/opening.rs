@@ -3,7 +3,10 @@
 //! Promise: an open is answered once, by an answer, by its opener's end, or by the guardian when we are gone.
 //! Limit: only opening can be held; names, links, bits and cutting by path cannot (fanotify(7)).
 
+use std::io;
+
 use crate::clock::Moment;
+use crate::dir::Dir;
 use crate::stat::FileId;
 use crate::writer::Writer;
 
@@ -14,6 +17,21 @@ pub enum Access {
     Read,
     /// Writing, or cutting the file as it is opened, or it could not be told.
     Write,
+}
+
+impl Access {
+    /// The name in reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Access::Read => "read",
+            Access::Write => "write",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Access::Read, Access::Write].into_iter().find(|access| access.name() == name)
+    }
 }
 
 /// Number of a held open, never used again.
@@ -63,6 +81,23 @@ pub trait Doorkeeper: Send + Sync {
 
     /// The opener is gone; there is nothing to answer any more.
     fn gone(&self, id: HeldId);
+
+    /// As many wait as there is room for: further ones that would be held are refused at once. Said when it begins, and
+    /// again only after half of them were answered.
+    fn crowded(&self) {}
+
+    /// Opens are not read any more, by an error of this program: those that waited were refused, and nothing is held or
+    /// named from now on.
+    fn broken(&self) {}
+}
+
+/// Sees to it that opens of a covered file are told, where the backend covers it: called from the event thread for every
+/// covered regular file, each time another object may have the name.
+pub trait Marker: Send + Sync {
+    /// Marks what has the name `name` in `dir` now. An object that may not be marked, as it belongs to somebody else, is no
+    /// error; the kernel's limit is (`ENOSPC`). What fails must be told by whoever promised to hold opens: the event backend
+    /// goes on.
+    fn mark(&self, dir: &Dir, name: &[u8]) -> io::Result<()>;
 }
 
 /// Lets every open through: for naming writers only.

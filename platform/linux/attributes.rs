@@ -4,6 +4,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, IFlags, XattrFlags};
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::files::{path_of, pin};
 use crate::attributes::Flags;
@@ -22,6 +23,25 @@ pub(crate) fn set_flags(fd: BorrowedFd<'_>, flags: Flags) -> rustix::io::Result<
     wanted.set(IFlags::IMMUTABLE, flags.immutable);
     wanted.set(IFlags::APPEND, flags.append_only);
     if wanted == now { Ok(()) } else { fs::ioctl_setflags(fd, wanted) }
+}
+
+/// Sets the immutable flag or takes it off, and leaves all others alone. `false` if it was so already.
+pub(crate) fn set_immutable(fd: BorrowedFd<'_>, immutable: bool) -> rustix::io::Result<bool> {
+    let now = fs::ioctl_getflags(fd)?;
+    let mut wanted = now;
+    wanted.set(IFlags::IMMUTABLE, immutable);
+    if wanted == now {
+        return Ok(false);
+    }
+    fs::ioctl_setflags(fd, wanted).map(|()| true)
+}
+
+/// Why nothing can be made immutable.
+pub(crate) const NO_IMMUTABLE: &str = "making files immutable takes privilege (CAP_LINUX_IMMUTABLE)";
+
+/// Whether this thread has `CAP_LINUX_IMMUTABLE`.
+pub(crate) fn may_set_immutable() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LINUX_IMMUTABLE))
 }
 
 /// The attributes of an open file.

@@ -96,6 +96,40 @@ impl<'b> Fanotify<'b> {
     pub fn objects(&self) -> Objects<'b> {
         Objects { rest: Rest(self.info) }
     }
+
+    /// A descriptor of the process that did it (`FAN_REPORT_PIDFD`), or negative; `None` if none was told.
+    pub fn process(&self) -> Option<i32> {
+        let mut rest = Rest(self.info);
+        while let Some(record) = rest.next(process) {
+            match record {
+                Ok(None) => {}
+                Ok(found) => return found,
+                Err(Garbled) => return None,
+            }
+        }
+        None
+    }
+}
+
+/// The descriptor of a record about a process; `None` in it for a record of another kind.
+fn process(bytes: &[u8]) -> Option<(Option<i32>, usize)> {
+    const PROCESS: u8 = 4;
+    let mut fields = Fields(bytes);
+    let kind = fields.u8()?;
+    let _pad = fields.u8()?;
+    let length = usize::from(fields.u16()?);
+    let mut body = Fields(bytes.get(INFO_HEADER..length)?);
+    Some((if kind == PROCESS { Some(body.i32()?) } else { None }, length))
+}
+
+/// An answer to an event that waits for one, as the kernel reads it (`struct fanotify_response`): by the number of the
+/// event's descriptor.
+pub fn answer(fd: i32, allow: bool) -> [u8; 8] {
+    const ALLOW: u32 = 1;
+    const DENY: u32 = 2;
+    let response = if allow { ALLOW } else { DENY };
+    let [[a, b, c, d], [e, f, g, h]] = [fd.to_ne_bytes(), response.to_ne_bytes()];
+    [a, b, c, d, e, f, g, h]
 }
 
 /// The events in `buffer`, oldest first.
@@ -321,6 +355,27 @@ mod tests {
     }
 
     #[test]
+    fn a_process_is_found_behind_other_information_and_a_cut_record_has_none() {
+        let mut record = vec![4, 0, 8, 0];
+        record.extend_from_slice(&17i32.to_ne_bytes());
+        let bytes = event(1, &[info(1, b"12345678", None), record.clone()]);
+        assert_eq!(fanotify(&bytes).next().expect("an event").expect("well formed").process(), Some(17));
+        let bytes = event(1, &[info(1, b"12345678", None)]);
+        assert_eq!(fanotify(&bytes).next().expect("an event").expect("well formed").process(), None);
+        record[2] = 6;
+        record.truncate(6);
+        let bytes = event(1, &[record]);
+        assert_eq!(fanotify(&bytes).next().expect("an event").expect("well formed").process(), None);
+    }
+
+    #[test]
+    fn an_answer_is_laid_out_as_the_kernel_reads_it() {
+        let expected = |response: u32| [17i32.to_ne_bytes(), response.to_ne_bytes()].concat();
+        assert_eq!(answer(17, true).to_vec(), expected(1));
+        assert_eq!(answer(17, false).to_vec(), expected(2));
+    }
+
+    #[test]
     fn a_cut_event_is_garbled_once_and_ends_the_buffer() {
         let whole = event(1, &[info(1, b"12345678", None)]);
         let mut bytes = whole.clone();
@@ -358,6 +413,7 @@ mod tests {
         fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
             for event in fanotify(&bytes).flatten() {
                 prop_assert!(event.objects().count() <= bytes.len());
+                event.process();
             }
             prop_assert!(inotify(&bytes).count() <= bytes.len() / 16 + 1);
         }

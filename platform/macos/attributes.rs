@@ -87,6 +87,20 @@ impl Bearer for Open<'_> {
     }
 }
 
+/// Not offered: whoever owns a file takes its `UF_IMMUTABLE` off again without any privilege, so that it would hold
+/// nobody, and `SF_IMMUTABLE` could not be taken off in time at a raised security level (chflags(2)).
+pub(crate) fn set_immutable(_: BorrowedFd<'_>, _: bool) -> rustix::io::Result<bool> {
+    Err(Errno::NOTSUP)
+}
+
+/// Why nothing can be made immutable.
+pub(crate) const NO_IMMUTABLE: &str = "on this system whoever owns a file takes its immutable flag off again";
+
+/// See [`set_immutable`].
+pub(crate) fn may_set_immutable() -> bool {
+    false
+}
+
 /// The object that has a name, for its extended attributes; a symlink is meant itself.
 ///
 /// Limit: the type is looked at before the open, and only files, directories and symlinks are opened; other types have

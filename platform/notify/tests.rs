@@ -193,3 +193,13 @@ fn is_zombie(pid: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
 }
+
+#[test]
+fn whoever_waits_for_the_end_has_it_shown_by_then() {
+    let folder = Folder::new("finish");
+    let notifier = Notifier::start(Some(folder.script("sleep 0.2; echo over >> \"$0.over\""))).expect("starts");
+    notifier.notify(text("keep", "one"));
+    notifier.finish();
+    assert_eq!(folder.calls().len(), 1);
+    assert!(folder.0.join("notify-send.over").exists(), "it was ended before");
+}

@@ -42,7 +42,8 @@ impl Session {
                 self.to_look.insert(place.clone(), now);
             }
             Ok(look) => {
-                if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot }) {
+                let snapshot = self.without_our_flag(place, look.snapshot);
+                if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot }) {
                     self.refuse(over_the_cap(&shown, &error));
                 }
                 self.note_parents(place);
@@ -161,6 +162,13 @@ impl Session {
         self.phase = Phase::Watching;
         self.parts.rules.freeze();
         self.to_look.append(&mut self.deferred);
+        let locked = match self.lock_everything() {
+            Ok(locked) => locked,
+            Err(refusal) => {
+                self.failed_start = Some(refusal);
+                return;
+            }
+        };
         self.tally.started_at = Some(self.parts.clock.wall());
         self.tally.protected_files = self.baseline.len();
         let changed = self.changed_between();
@@ -172,6 +180,7 @@ impl Session {
             let shown: Vec<String> = changed.iter().map(|place| self.parts.roots.shown(place)).collect();
             self.say(&lines::changed_between(&shown));
         }
+        self.name_holders();
         let scope = self.options.scope.as_ref().map(|globs| {
             globs.iter().map(|each| crate::text::escaped(each.glob.as_bytes())).collect::<Vec<_>>().join(", ")
         });
@@ -180,11 +189,17 @@ impl Session {
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
-            self.options.backend,
+            &lines::backend(self.options.backend, self.options.powers),
             self.options.decision_timeout,
             self.options.frozen,
             scope.as_deref(),
+            self.options.promises.clause().as_deref(),
         ));
+        self.tally.locked = locked;
+        if let Some(locked) = locked {
+            self.parts.console.offer_unlocking();
+            self.say(&lines::locked(locked));
+        }
         // Before, what a client changes would be taken for what was there.
         match self.parts.gate.take().map(|open| open()) {
             Some(Ok(guest)) => self.guest = Some(guest),

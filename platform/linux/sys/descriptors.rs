@@ -18,3 +18,10 @@ pub(crate) fn close(descriptor: RawFd) {
     // SAFETY: no memory is passed; by this function's contract nothing in the process refers to the descriptor.
     unsafe { libc::close(descriptor) };
 }
+
+/// Takes over a descriptor that the kernel made and told in an event that was just read; `None` for a negative number.
+#[cfg(test)]
+pub(crate) fn told(number: RawFd) -> Option<std::os::fd::OwnedFd> {
+    // SAFETY: by this function's contract the kernel made the descriptor for this process and nobody else owns it.
+    (number >= 0).then(|| unsafe { std::os::fd::FromRawFd::from_raw_fd(number) })
+}

@@ -25,6 +25,14 @@ pub(crate) fn init(flags: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Takes over a descriptor that the kernel made and told in an event; `None` for a negative number.
+///
+/// To be called once for each number of a buffer that was just read from a group, and for no other.
+pub(crate) fn take(number: i32) -> Option<OwnedFd> {
+    // SAFETY: by this function's contract the kernel made the descriptor for this process and nobody else owns it.
+    (number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) })
+}
+
 /// Changes the mark of the object `name` in `dir`, or of `dir` itself without a name.
 pub(crate) fn mark(
     group: BorrowedFd<'_>,

@@ -5,6 +5,8 @@ pub(crate) mod doors;
 pub(crate) mod fanotify;
 pub(crate) mod identity;
 pub(crate) mod landlock;
+pub(crate) mod lease;
 #[cfg(feature = "testing")]
 pub(crate) mod probe;
 pub(crate) mod seccomp;
+pub(crate) mod signal_of;

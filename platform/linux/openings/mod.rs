@@ -1,0 +1,426 @@
+//! Reading permission events, and answering them.
+//!
+//! Source: fanotify(7), epoll(7). The order in every path: answer first, close then, since the answer goes by the number of
+//! the descriptor.
+
+mod registers;
+mod trial;
+
+pub(crate) use trial::try_holding;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::{fmt, fs};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::files::{path_of, pin, stat_fd};
+use super::sys::{fanotify as sys, lease};
+use super::{numbers, records};
+use crate::clock::{Clock, SystemClock};
+use crate::dir::Dir;
+use crate::machine::Kind;
+use crate::opening::{Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
+use crate::openings::access::{Lease, access};
+use crate::openings::table::{Admission, Table};
+use crate::openings::{Identify, OpeningsError};
+use crate::process::own_pid;
+use crate::stat::{FileId, FileType};
+use crate::unix::sys::disposition::{self, Disposition};
+
+/// Room for this many events at once: each takes two descriptors while it is looked at.
+const AT_ONCE: usize = 32;
+/// An event with a process's descriptor: `struct fanotify_event_metadata` and one record of information.
+const EVENT: usize = 24 + 8;
+
+/// What an epoll event speaks of, where it is no held open: those count from one.
+const GROUP: u64 = u64::MAX;
+const WAKE: u64 = u64::MAX - 1;
+
+pub(crate) fn permission_group() -> io::Result<OwnedFd> {
+    // An event more than a limited queue holds would let its open pass. Whoever fills this queue needs a waiting thread for
+    // each event, so that it is bounded by the number of those.
+    let queue = libc::FAN_UNLIMITED_QUEUE | libc::FAN_NONBLOCK;
+    sys::init(libc::FAN_CLASS_CONTENT | libc::FAN_CLOEXEC | libc::FAN_REPORT_PIDFD | queue)
+}
+
+/// Answers an event by the number of its descriptor. `false`: nothing waits under this number.
+pub(super) fn respond(group: BorrowedFd<'_>, number: i32, allow: bool) -> bool {
+    retry_on_intr(|| rustix::io::write(group, &records::answer(number, allow))).is_ok()
+}
+
+/// What the kernel says of writers of the file.
+pub(super) fn ask_lease(file: BorrowedFd<'_>) -> Lease {
+    match lease::try_read_lease(file) {
+        Ok(()) => Lease::NoWriter,
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => Lease::Writer,
+        Err(_) => Lease::Unknown,
+    }
+}
+
+/// A descriptor from an event, whose open waits until it is answered: at the latest when this is dropped, by a refusal, so
+/// that no early return and no panic leaves anybody waiting.
+#[derive(Debug)]
+struct Waiting {
+    group: Arc<OwnedFd>,
+    /// Its number is what an answer goes by.
+    file: OwnedFd,
+    is_answered: bool,
+}
+
+impl Waiting {
+    fn answer(mut self, allow: bool) -> bool {
+        self.is_answered = true;
+        respond(self.group.as_fd(), self.file.as_raw_fd(), allow)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            respond(self.group.as_fd(), self.file.as_raw_fd(), false);
+        }
+    }
+}
+
+/// An open that was looked at, and what belongs to it.
+#[derive(Debug)]
+struct Held {
+    waiting: Waiting,
+    process: Option<OwnedFd>,
+    opening: Opening,
+}
+
+type Hear = Box<dyn Fn(bool) + Send + Sync>;
+
+/// What the thread and those who answer and mark have in common.
+struct Shared {
+    group: Arc<OwnedFd>,
+    ready: OwnedFd,
+    wake: OwnedFd,
+    held: Mutex<Table<Held>>,
+    hear: Mutex<Option<Hear>>,
+    witness: Arc<dyn Identify>,
+    /// Whose files are marked; of anybody, if `None`.
+    owner: Option<u32>,
+    /// No mark is put on any more. Held while one is.
+    ended: Mutex<bool>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic can leave nothing half done in there but an open that waits, and that is answered as the thread ends.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Answers, tells who keeps account if it goes through, and lets go of the descriptors.
+    fn settle(&self, held: Held, allow: bool) -> bool {
+        let Opening { object, by, access, at, .. } = &held.opening;
+        if allow {
+            // Before it can write.
+            self.witness.opened(*object, by, *access, *at);
+        }
+        held.waiting.answer(allow)
+    }
+
+    /// Takes one out of the table; `None` if it is not there any more.
+    fn take(&self, id: HeldId) -> Option<Held> {
+        let mut table = lock(&self.held);
+        let held = table.take(id)?;
+        if table.is_empty() {
+            self.tell(false);
+        }
+        drop(table);
+        if let Some(process) = &held.process {
+            // A child that was just forked may have the descriptor, too; closing ours would not end the waiting for it.
+            // It fails where it was not added for want of memory.
+            let _ = epoll::delete(&self.ready, process);
+        }
+        Some(held)
+    }
+
+    /// Called with the table locked, so that what is told last is true.
+    fn tell(&self, waits: bool) {
+        if let Some(hear) = &*lock(&self.hear) {
+            hear(waits);
+        }
+    }
+
+    /// Takes all marks off and refuses what is held: nothing waits for us any more, but what `each` is given.
+    fn end(&self, mut each: impl FnMut(&records::Fanotify<'_>, Waiting, Option<OwnedFd>)) {
+        *lock(&self.ended) = true;
+        // The guardian has the group open, too: without this, opens would go on waiting for nobody.
+        let _ = sys::mark(self.group.as_fd(), libc::FAN_MARK_FLUSH, 0, CWD, None);
+        let mut table = lock(&self.held);
+        let held = table.take_all();
+        self.tell(false);
+        drop(table);
+        // Dropping them refuses them.
+        drop(held);
+        let mut buffer = [0; AT_ONCE * EVENT];
+        while let Ok(length @ 1..) = rustix::io::read(&self.group, &mut buffer) {
+            for event in records::fanotify(&buffer[..length]).flatten() {
+                self.receive(&event, &mut each);
+            }
+        }
+    }
+
+    /// Takes the descriptors of an event over.
+    fn receive(
+        &self,
+        event: &records::Fanotify<'_>,
+        mut each: impl FnMut(&records::Fanotify<'_>, Waiting, Option<OwnedFd>),
+    ) {
+        let process = event.process().and_then(sys::take);
+        // An event without a descriptor tells of an overflow, which an unlimited queue has not.
+        if let Some(file) = sys::take(event.fd) {
+            each(event, Waiting { group: Arc::clone(&self.group), file, is_answered: false }, process);
+        }
+    }
+}
+
+impl Marker for Shared {
+    fn mark(&self, dir: &Dir, name: &[u8]) -> io::Result<()> {
+        let object = match pin(dir.as_fd(), name) {
+            Ok(object) => object,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        };
+        let stat = stat_fd(object.as_fd())?;
+        let is_ours = self.owner.is_none_or(|owner| owner == stat.uid);
+        if stat.file_type != FileType::Regular || !is_ours {
+            return Ok(());
+        }
+        if super::file_system(object.as_fd())?.kind == Kind::UserSpace {
+            return Ok(());
+        }
+        let path = std::ffi::CString::new(path_of(&object))?;
+        let ended = lock(&self.ended);
+        if *ended {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        sys::mark(self.group.as_fd(), libc::FAN_MARK_ADD, libc::FAN_OPEN_PERM, CWD, Some(&path))
+    }
+}
+
+/// See [`crate::openings::Openings`].
+pub(crate) struct HostOpenings {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for HostOpenings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Openings").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}
+
+impl HostOpenings {
+    pub(crate) fn start(
+        group: OwnedFd,
+        doorkeeper: Arc<dyn Doorkeeper>,
+        witness: Arc<dyn Identify>,
+    ) -> Result<Self, OpeningsError> {
+        let call = |operation| move |source| OpeningsError::Call { operation, source };
+        let errno = |operation| move |errno: Errno| OpeningsError::Call { operation, source: errno.into() };
+        let numbers = numbers::stay_low().map_err(call("limit descriptors"))?;
+        // Sent to who holds a lease that somebody else's open breaks, and deadly by default.
+        disposition::set(libc::SIGIO, Disposition::Ignore).map_err(call("ignore SIGIO"))?;
+        rustix::io::ioctl_fionbio(&group, true).map_err(errno("keep reads from waiting"))?;
+        let ready = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(errno("make an epoll instance"))?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(errno("make an eventfd"))?;
+        for (file, number) in [(&group, GROUP), (&wake, WAKE)] {
+            epoll::add(&ready, file, EventData::new_u64(number), EventFlags::IN).map_err(errno("wait for events"))?;
+        }
+        let user = rustix::process::geteuid();
+        let shared = Arc::new(Shared {
+            group: Arc::new(group),
+            ready,
+            wake,
+            // Half of the descriptors are for everything else.
+            held: Mutex::new(Table::new(usize::try_from(numbers / 4).unwrap_or(usize::MAX))),
+            hear: Mutex::new(None),
+            witness,
+            owner: (!user.is_root()).then_some(user.as_raw()),
+            ended: Mutex::new(false),
+        });
+        let reader = Reader { shared: Arc::clone(&shared), doorkeeper, own: own_pid() };
+        let thread = thread::Builder::new().name("openings".into()).spawn(move || reader.run());
+        Ok(Self { shared, thread: Some(thread.map_err(OpeningsError::Thread)?) })
+    }
+
+    pub(crate) fn marker(&self) -> Arc<dyn Marker> {
+        Arc::clone(&self.shared) as Arc<dyn Marker>
+    }
+
+    pub(crate) fn answer(&self, id: HeldId, verdict: Verdict) -> bool {
+        self.shared.take(id).is_some_and(|held| self.shared.settle(held, verdict == Verdict::Allow))
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.shared.held).len()
+    }
+
+    pub(crate) fn notice(&self, hear: Hear) {
+        let table = lock(&self.shared.held);
+        if !table.is_empty() {
+            hear(true);
+        }
+        *lock(&self.shared.hear) = Some(hear);
+        drop(table);
+    }
+}
+
+impl Drop for HostOpenings {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // It catches what panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread's own side.
+struct Reader {
+    shared: Arc<Shared>,
+    doorkeeper: Arc<dyn Doorkeeper>,
+    own: u32,
+}
+
+impl Reader {
+    fn run(self) {
+        match catch_unwind(AssertUnwindSafe(|| self.read())) {
+            Ok(Ok(())) => self.shared.end(|event, waiting, process| self.serve(event, waiting, process, false)),
+            Ok(Err(_)) | Err(_) => {
+                self.shared.end(|event, waiting, _| {
+                    waiting.answer(pid(event) == self.own);
+                });
+                // Whatever it did before, it is told.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.doorkeeper.broken()));
+            }
+        }
+    }
+
+    fn read(&self) -> io::Result<()> {
+        let mut buffer = [0; AT_ONCE * EVENT];
+        let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
+        loop {
+            ready.clear();
+            match epoll::wait(&self.shared.ready, rustix::buffer::spare_capacity(&mut ready), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            for event in &ready {
+                match event.data.u64() {
+                    WAKE => return Ok(()),
+                    GROUP => self.take_events(&mut buffer)?,
+                    id => self.opener_ended(HeldId(id)),
+                }
+            }
+        }
+    }
+
+    fn take_events(&self, buffer: &mut [u8]) -> io::Result<()> {
+        let length = match rustix::io::read(&*self.shared.group, &mut *buffer) {
+            Ok(length) => length,
+            // The guardian was faster.
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            // No number is left for its descriptor: the kernel has refused the open.
+            Err(Errno::MFILE | Errno::NFILE) => {
+                self.doorkeeper.crowded();
+                return Ok(());
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+        for event in records::fanotify(&buffer[..length]) {
+            let event = event.map_err(io::Error::other)?;
+            self.shared.receive(&event, |event, waiting, process| self.serve(event, waiting, process, true));
+        }
+        Ok(())
+    }
+
+    /// Answers an event, or keeps it waiting if it is to be held and that may be.
+    fn serve(&self, event: &records::Fanotify<'_>, waiting: Waiting, process: Option<OwnedFd>, may_hold: bool) {
+        let pid = pid(event);
+        if pid == self.own {
+            waiting.answer(true);
+            return;
+        }
+        // What is not known of the object cannot be ruled on: dropping it refuses.
+        let Ok(object) = identity(waiting.file.as_fd()) else { return };
+        let opening = Opening {
+            object,
+            path: fs::read_link(path_of(&waiting.file)).ok().map(|path| path.into_os_string().into_vec()),
+            access: access(ask_lease(waiting.file.as_fd()), || registers::registers(pid)),
+            by: self.shared.witness.identify(pid, process.as_ref().map(AsFd::as_fd)),
+            at: SystemClock.now(),
+        };
+        match self.doorkeeper.rule(&opening) {
+            Ruling::Pass => {
+                self.shared.settle(Held { waiting, process, opening }, true);
+            }
+            Ruling::Hold if may_hold => self.hold(Held { waiting, process, opening }),
+            Ruling::Hold => {
+                waiting.answer(false);
+            }
+        }
+    }
+
+    fn hold(&self, held: Held) {
+        let opening = held.opening.clone();
+        // From here on somebody else may answer it, and then the process's descriptor is closed: it is added before.
+        let mut table = lock(&self.shared.held);
+        let was_empty = table.is_empty();
+        match table.admit(held) {
+            Admission::Held(id) => {
+                if was_empty {
+                    self.shared.tell(true);
+                }
+                if let Some(process) = table.get(id).and_then(|held| held.process.as_ref()) {
+                    // Without memory for it, the end of its time answers it.
+                    let _ = epoll::add(&self.shared.ready, process, EventData::new_u64(id.0), EventFlags::IN);
+                }
+                drop(table);
+                self.doorkeeper.held(id, opening);
+            }
+            Admission::Crowded { turned_away, begins } => {
+                drop(table);
+                turned_away.waiting.answer(false);
+                if begins {
+                    self.doorkeeper.crowded();
+                }
+            }
+        }
+    }
+
+    fn opener_ended(&self, id: HeldId) {
+        if let Some(held) = self.shared.take(id) {
+            // The kernel keeps the event until it is answered, whether anybody waits or not.
+            held.waiting.answer(false);
+            self.doorkeeper.gone(id);
+        }
+    }
+}
+
+/// The process that opens; 0 if it is in a part of the system that we do not see.
+fn pid(event: &records::Fanotify<'_>) -> u32 {
+    u32::try_from(event.pid).unwrap_or(0)
+}
+
+/// Device and inode, as far as the kernel knows them without asking whoever serves the file system.
+fn identity(file: BorrowedFd<'_>) -> rustix::io::Result<FileId> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let statx = rustix::fs::statx(file, c"", flags, StatxFlags::TYPE | StatxFlags::INO)?;
+    Ok(FileId { dev: rustix::fs::makedev(statx.stx_dev_major, statx.stx_dev_minor), ino: statx.stx_ino })
+}
+
+#[cfg(test)]
+mod tests;
