@@ -24,6 +24,7 @@ pub mod event;
 pub mod fault;
 pub mod file;
 pub mod flags;
+pub mod guardian;
 pub mod holder;
 pub mod hook;
 pub mod linux;

@@ -24,6 +24,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod groups;
 #[cfg(target_os = "linux")]
+mod guardian;
+#[cfg(target_os = "linux")]
 mod inotify;
 #[cfg(target_os = "linux")]
 mod landlock;
@@ -55,8 +57,8 @@ pub use desktop::*;
 pub(crate) use probe::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify, layout::*,
-    limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, process::*, socket::*,
+    attributes::*, child::*, confine::*, durable::*, fanotify::Fanotify, files::*, guardian::*, inotify::Inotify,
+    layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, process::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

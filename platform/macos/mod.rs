@@ -13,6 +13,8 @@ mod durable;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod guardian;
+#[cfg(target_os = "macos")]
 mod layout;
 #[cfg(target_os = "macos")]
 mod limits;
@@ -38,7 +40,7 @@ pub use desktop::*;
 pub(crate) use probe::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, durable::*, files::*, layout::*, limits::*, listing::*,
+    attributes::*, child::*, confine::*, durable::*, files::*, guardian::*, layout::*, limits::*, listing::*,
     mount_watch::MountWatch, openings::*, privilege::*, process::*, socket::*,
 };
 
