@@ -55,6 +55,9 @@ pub trait Names: Send + Sync {
     /// was below it. `empty_since` is a moment at which the kernel's queue was empty, before the event was put into it: who
     /// has had the number since before that is who it was.
     fn named(&self, place: &Place, pid: u32, empty_since: Moment);
+
+    /// Events were dropped, so that somebody was not named.
+    fn lost(&self) {}
 }
 
 /// What a backend has to cover.
@@ -149,10 +152,24 @@ pub trait Subscription: Send {
     fn rescan(&self);
 }
 
+/// What a backend can do beyond telling of changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Powers {
+    /// One mark covers the file system of the first root.
+    pub whole_file_system: bool,
+    /// Its events and the opens it marks say who changed something.
+    pub names_the_writer: bool,
+}
+
 /// A way to learn of changes.
 pub trait EventSource: Send {
     /// Its name in start lines and reports: `fanotify`, `inotify`, `fsevents`, `poll`.
     fn name(&self) -> &'static str;
+
+    /// What it can do besides for this set.
+    fn powers(&self, _set: &WatchSet) -> Powers {
+        Powers::default()
+    }
 
     /// Whether it works here, found out by trying; the error says why not.
     fn probe(&self) -> Result<(), StartError>;

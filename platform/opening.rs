@@ -19,6 +19,21 @@ pub enum Access {
     Write,
 }
 
+impl Access {
+    /// The name in reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Access::Read => "read",
+            Access::Write => "write",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Access::Read, Access::Write].into_iter().find(|access| access.name() == name)
+    }
+}
+
 /// Number of a held open, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeldId(pub u64);
@@ -80,7 +95,8 @@ pub trait Doorkeeper: Send + Sync {
 /// covered regular file, each time another object may have the name.
 pub trait Marker: Send + Sync {
     /// Marks what has the name `name` in `dir` now. An object that may not be marked, as it belongs to somebody else, is no
-    /// error; the kernel's limit is (`ENOSPC`).
+    /// error; the kernel's limit is (`ENOSPC`). What fails must be told by whoever promised to hold opens: the event backend
+    /// goes on.
     fn mark(&self, dir: &Dir, name: &[u8]) -> io::Result<()>;
 }
 

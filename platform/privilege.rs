@@ -1,7 +1,7 @@
-//! Giving up root for good, and keeping other processes of the user out of ours.
+//! Giving up root and capabilities for good, and keeping other processes of the user out of ours.
 //!
 //! Promise: after [`drop_to`] returns `Ok` the process is the user, in every id, group and capability, and an attempt to
-//! become root again was made and failed. After [`harden`] no process of the same user can trace us, read or write our
+//! become root again was made and failed. After [`drop_capabilities`] returns `Ok` the process has none and gets none. After [`harden`] no process of the same user can trace us, read or write our
 //! memory, or take our descriptors, the terminal's among them.
 //! Limit: neither keeps a process that is root, or that has `CAP_SYS_PTRACE`, out; and any process of the user may still
 //! kill or stop ours. Source: setresuid(2), capabilities(7), PR_SET_DUMPABLE(2const), PR_SET_NO_NEW_PRIVS(2const);
@@ -15,13 +15,17 @@ use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
 use crate::host;
 pub use crate::users::User;
 
-/// Why privilege was not given up, or not all of it. The process must end.
+/// Why privilege could not be used ([`crate::Privileged::open`]), or why it was not given up, or not all of it; then the
+/// process must end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivilegeError {
     /// There is nothing to give up.
     #[error("the process is not root")]
     NotRoot,
+    /// Root has privilege without any capability.
+    #[error("the process is root")]
+    Root,
     /// Root, or a number that nobody can have.
     #[error("user {uid} with group {gid} is nobody to become")]
     NotAUser {
@@ -105,6 +109,17 @@ pub fn drop_to(uid: u32, gid: u32) -> Result<(), PrivilegeError> {
         return Err(PrivilegeError::NotAUser { uid, gid });
     }
     host::drop_to(uid, gid)
+}
+
+/// Gives up what capabilities the process, which is not root, has from its program's file. Irrevocable; nothing happens
+/// if it has none.
+///
+/// To be called before any thread is started, as [`drop_to`] is. After an error the process must end.
+pub fn drop_capabilities() -> Result<(), PrivilegeError> {
+    if is_root() {
+        return Err(PrivilegeError::Root);
+    }
+    host::drop_capabilities()
 }
 
 /// Keeps other processes of the user out of this one, and its memory out of core files. Children are not affected.

@@ -4,12 +4,14 @@
 //! number alone and says yes too often, never no.
 //! Source: proc_pid_stat(5), random(4) on `boot_id`; proc_pidinfo and `kern.bootsessionuuid` on macOS.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, test_kill_process};
 
 use crate::host;
+use crate::stat::FileId;
 
 /// What the system tells of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,37 @@ pub struct Process {
     pub start_time: u64,
     /// Whether it has ended and only waits for its parent to take notice. Its files are closed by then.
     pub ended: bool,
+    /// The leader of its session; `None` where the system does not say.
+    pub session: Option<u32>,
+    /// Whether it has a terminal.
+    pub has_terminal: bool,
+}
+
+impl Process {
+    /// Whether it is what a person works in: the leader of a session that has a terminal.
+    pub fn leads_a_terminal(&self, pid: u32) -> bool {
+        self.has_terminal && self.session == Some(pid)
+    }
+}
+
+/// A process with the file it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// What it is.
+    pub process: Process,
+    /// The file it runs; `None` if we may not know, or if it runs none any more.
+    pub exe: Option<Vec<u8>>,
+}
+
+/// A process that has a file open for writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// The file.
+    pub object: FileId,
+    /// The process's number.
+    pub pid: u32,
+    /// Whether it has the file mapped, whether or not it still has it open.
+    pub is_mapped: bool,
 }
 
 /// Our own number.
@@ -52,6 +85,44 @@ pub fn is_alive(pid: u32, start_time: u64) -> bool {
     }
 }
 
+/// The process with this number and what it runs; `None` if there is none, or none that we may see. Waits for nobody.
+pub fn running(pid: u32) -> io::Result<Option<Running>> {
+    host::running(pid)
+}
+
+/// Its real user and its control group, as far as they can be told. Waits for nobody.
+pub fn standing(pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
+    host::standing(pid)
+}
+
+/// The first word of its arguments. A process can make whoever asks wait, for as long as it likes: not for a thread that
+/// others wait for.
+pub fn first_argument(pid: u32) -> Option<Vec<u8>> {
+    host::first_argument(pid)
+}
+
+/// The number of every process that we may see.
+pub fn numbers() -> io::Result<Vec<u32>> {
+    host::numbers()
+}
+
+/// Whether every process of the machine can be seen, under the number it has for the kernel.
+pub fn all_are_seen() -> bool {
+    host::all_are_seen()
+}
+
+/// The processes that have one of these regular files open for writing, or mapped so that they can write. Those of others,
+/// and those that may not be traced, cannot be looked at. A process can make whoever asks wait: not for a thread that others
+/// wait for.
+pub fn openers(of: &BTreeSet<FileId>, mut tell: impl FnMut(Open)) -> io::Result<()> {
+    for pid in numbers()? {
+        if pid != own_pid() {
+            host::opened_by(pid, of, &mut tell);
+        }
+    }
+    Ok(())
+}
+
 /// Whether any process has the number, even one that we may not see.
 pub fn exists(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -66,11 +137,55 @@ pub fn parse_stat(line: &[u8]) -> Option<Process> {
     let name = line.get(open + 1..close)?.to_vec();
     let rest = std::str::from_utf8(&line[close + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();
-    // The state is field 3 of the line, the parent field 4, the start time field 22.
+    // The state is field 3 of the line, the parent field 4, the session field 6, its terminal field 7, the start time
+    // field 22.
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let start_time = fields.nth(22 - 4 - 1)?.parse().ok()?;
-    Some(Process { name, parent, start_time, ended: matches!(state, "Z" | "X" | "x") })
+    let session = fields.nth(6 - 4 - 1)?.parse().ok()?;
+    let terminal: i64 = fields.next()?.parse().ok()?;
+    let start_time = fields.nth(22 - 7 - 1)?.parse().ok()?;
+    let ended = matches!(state, "Z" | "X" | "x");
+    Some(Process { name, parent, start_time, ended, session: Some(session), has_terminal: terminal != 0 })
+}
+
+/// The real user in `/proc/PID/status`.
+pub fn parse_user(status: &[u8]) -> Option<u32> {
+    let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+    std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The control group in `/proc/PID/cgroup`: the one of the unified hierarchy, or else the first.
+pub fn parse_group(groups: &[u8]) -> Option<Vec<u8>> {
+    let mut lines = groups.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let path = |line: &[u8]| line.splitn(3, |&byte| byte == b':').nth(2).map(<[u8]>::to_vec);
+    let unified = lines.clone().find(|line| line.starts_with(b"0::"));
+    unified.or_else(|| lines.next()).and_then(path)
+}
+
+/// How a descriptor was opened, the number of its file, and of its mount, in `/proc/PID/fdinfo/N`. Whether it writes.
+pub fn parse_descriptor(info: &[u8]) -> Option<(bool, u64)> {
+    let field = |name: &[u8]| {
+        let line = info.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))?;
+        std::str::from_utf8(line).ok().map(str::trim)
+    };
+    // The last octal digit's lower bits are the access mode: 0 reads, 1 writes, 2 does both; O_PATH does neither.
+    let flags = u32::from_str_radix(field(b"flags:")?, 8).ok()?;
+    const PATH_ONLY: u32 = 0o10_000_000;
+    Some((matches!(flags & 3, 1 | 2) && flags & PATH_ONLY == 0, field(b"ino:")?.parse().ok()?))
+}
+
+/// Device and inode number of the writable shared mapping on a line of `/proc/PID/maps`; `None` for every other.
+pub fn parse_mapping(line: &[u8]) -> Option<((u32, u32), u64)> {
+    let mut fields = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
+    let permissions = fields.nth(1)?;
+    if permissions.get(1) != Some(&b'w') || permissions.get(3) != Some(&b's') {
+        return None;
+    }
+    let device = std::str::from_utf8(fields.nth(1)?).ok()?;
+    let (major, minor) = device.split_once(':')?;
+    let hex = |text: &str| u32::from_str_radix(text, 16).ok();
+    let inode = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    Some(((hex(major)?, hex(minor)?), inode))
 }
 
 #[cfg(test)]
@@ -83,8 +198,16 @@ mod tests {
     #[test]
     fn the_start_time_is_the_22nd_field() {
         let process = parse_stat(LINE.as_bytes()).expect("a good line");
-        let expected = Process { name: b"node".to_vec(), parent: 17, start_time: 987_654_321, ended: false };
+        let expected = Process {
+            name: b"node".to_vec(),
+            parent: 17,
+            start_time: 987_654_321,
+            ended: false,
+            session: Some(17),
+            has_terminal: true,
+        };
         assert_eq!(process, expected);
+        assert!(process.leads_a_terminal(17) && !process.leads_a_terminal(4242));
     }
 
     #[test]
@@ -96,6 +219,21 @@ mod tests {
     }
 
     #[test]
+    fn user_group_descriptor_and_mapping_are_found_in_their_files() {
+        assert_eq!(parse_user(b"Name:\tUid:\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n"), Some(1000));
+        assert_eq!(parse_group(b"5:cpu:/a\n0::/user.slice/x:y\n").as_deref(), Some(&b"/user.slice/x:y"[..]));
+        assert_eq!(parse_group(b"5:cpu:/a\n").as_deref(), Some(&b"/a"[..]), "without a unified hierarchy");
+        let info = |flags: &str| format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t29\nino:\t4242\n").into_bytes();
+        for (flags, writes) in [("0100000", false), ("02100001", true), ("0102002", true), ("012000002", false)] {
+            assert_eq!(parse_descriptor(&info(flags)), Some((writes, 4242)), "{flags}");
+        }
+        let mapping = b"7f0000000000-7f0000001000 rw-s 00000000 fe:01 42      /tmp/a file";
+        assert_eq!(parse_mapping(mapping), Some(((0xfe, 1), 42)));
+        assert_eq!(parse_mapping(b"7f0000000000-7f0000001000 rw-p 00000000 fe:01 42 /tmp/f"), None, "its own copy");
+        assert_eq!(parse_mapping(b"7f0000000000-7f0000001000 r--s 00000000 fe:01 42 /tmp/f"), None, "reads only");
+    }
+
+    #[test]
     fn a_zombie_has_ended() {
         assert!(parse_stat(LINE.replace(" S ", " Z ").as_bytes()).expect("a good line").ended);
     }
@@ -103,7 +241,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_the_parser_panic(line in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_stat(&line);
+            let _ = (parse_stat(&line), parse_user(&line), parse_group(&line), parse_descriptor(&line), parse_mapping(&line));
         }
 
         #[test]

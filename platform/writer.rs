@@ -61,15 +61,34 @@ pub struct Writer {
     pub certainty: Certainty,
 }
 
+/// A point between what an account has heard and what it will hear; see [`Account::mark`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// How much it had heard by then.
+    pub number: u64,
+    /// Whether nobody had the file open for writing then.
+    pub is_closed: bool,
+}
+
 /// Who may be asked about a change after it was seen.
 pub trait Account: Send + Sync {
     /// Who changed the path, which is or was this object, since it was last [`settled`](Self::settled). `None` if nothing
     /// at all is known.
     fn writer(&self, place: &Place, object: Option<FileId>) -> Option<Writer>;
 
-    /// The path was looked at and is as accepted: who had it open for writing before and has it no longer is not who
-    /// changes it later.
-    fn settled(&self, place: &Place, object: Option<FileId>);
+    /// To be taken before a path is looked at that may turn out to be as accepted. `is_closed` says whether it is sure that
+    /// nobody has the object open for writing now; it is asked after what has been heard is counted, and only if that matters.
+    fn mark(&self, place: &Place, object: Option<FileId>, is_closed: &dyn Fn() -> bool) -> Mark;
+
+    /// The path was looked at after `before` was taken, and is as accepted: who had it open for writing before and has it
+    /// no longer is not who changes it later.
+    fn settled(&self, place: &Place, object: Option<FileId>, before: Mark);
+
+    /// Somebody had the object open for writing before openings were seen; `None` if it is not known who.
+    fn held(&self, _object: FileId, _by: Option<&Writer>) {}
+
+    /// Something may have been missed: everything is compared.
+    fn missed(&self) {}
 }
 
 /// The account of a backend that knows nobody.
@@ -81,5 +100,9 @@ impl Account for Nobody {
         None
     }
 
-    fn settled(&self, _place: &Place, _object: Option<FileId>) {}
+    fn mark(&self, _place: &Place, _object: Option<FileId>, _is_closed: &dyn Fn() -> bool) -> Mark {
+        Mark::default()
+    }
+
+    fn settled(&self, _place: &Place, _object: Option<FileId>, _before: Mark) {}
 }

@@ -20,4 +20,5 @@ pub mod rules;
 pub mod state;
 pub mod store;
 pub mod text;
+pub mod trust;
 pub mod watch;

@@ -21,13 +21,24 @@ use crate::stat::FileType;
 
 pub use thread::start;
 
-/// Things to hear of about all entries of a directory, for those that cannot be marked themselves.
+/// Things to hear of about a directory that its parent's mark or one mark on the whole file system does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extra {
-    /// Changed attributes: an unreadable directory in it may have become readable.
+    /// Its own end: it is a root, and nothing above it is marked.
+    pub end: bool,
+    /// Changed attributes of its entries: an unreadable directory in it may have become readable.
     pub attributes: bool,
-    /// Changed content: a covered file in it may not be read, which a mark of its own needs.
+    /// Changed content of its entries: a covered file in it may not be read, which a mark of its own needs.
     pub content: bool,
+}
+
+/// What is known about where a directory lies.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seat<'k> {
+    /// Its device, if that was read.
+    pub device: Option<u64>,
+    /// The identity of another object of the same file system, if one is known to be.
+    pub near: Option<&'k [u8]>,
 }
 
 /// Why an object was not marked.
@@ -57,9 +68,18 @@ pub enum Event<'e> {
         is_dir: bool,
         /// Whether, among other things perhaps, it was taken away.
         left: bool,
+        /// Whether it was taken to another place.
+        moved: bool,
+        /// The process that did it; 0 if that is not known.
+        pid: u32,
     },
     /// Something happened to the marked object itself.
-    Own(&'e [u8]),
+    Own {
+        /// The object.
+        key: &'e [u8],
+        /// The process that did it; 0 if that is not known.
+        pid: u32,
+    },
     /// The attributes of a directory changed.
     Attributes(&'e [u8]),
     /// The mark is no longer there.
@@ -72,14 +92,22 @@ pub enum Event<'e> {
     Gap,
 }
 
+/// What came of a reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// How many events there were.
+    pub events: usize,
+    /// Whether the queue was seen to be empty after them.
+    pub drained: bool,
+}
+
 /// A kernel's way to mark objects and to tell of them.
 ///
 /// There are two queues: the second tells of the entries of directories, the first of the marked entries themselves. So a
 /// storm of names in some directory cannot push out what happens to a covered file.
 pub trait Marks: Send {
-    /// Marks the directory and writes its identity to `key`. `near` is the identity of another object of the same file
-    /// system, if one is known to be.
-    fn mark_dir(&mut self, dir: &Dir, extra: Extra, near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError>;
+    /// Sees to it that what happens in the directory is told from now on, and writes its identity to `key`.
+    fn mark_dir(&mut self, dir: &Dir, extra: Extra, seat: Seat<'_>, key: &mut Vec<u8>) -> Result<(), MarkError>;
 
     /// Whether the directory, which may be marked or not, has this identity.
     fn is(&mut self, dir: &Dir, extra: Extra, key: &[u8]) -> bool;
@@ -100,6 +128,6 @@ pub trait Marks: Send {
     fn queues(&self) -> [BorrowedFd<'_>; 2];
 
     /// Reads what is in one of the queues, as much as fits into a buffer, and tells of it. `see` answers whether the event's
-    /// key is known; a mark that is not may be taken off. Returns how many events there were; zero if the queue is empty.
-    fn read(&mut self, queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<usize>;
+    /// key is known; a mark that is not may be taken off.
+    fn read(&mut self, queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<Reading>;
 }

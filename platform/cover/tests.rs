@@ -5,23 +5,25 @@ use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::dir::Dir;
-use crate::event::{Hint, Interest, LostCause, Place, RootId, WatchSet};
+use crate::event::{Hint, Interest, LostCause, Names, Place, RootId, WatchSet};
 use crate::relpath::RelPath;
 use crate::root::Root;
 use crate::stat::FileType;
 
 use super::engine::Engine;
-use super::{Event, Extra, MarkError, Marks};
+use super::{Event, Extra, MarkError, Marks, Reading, Seat};
 
 /// An event that owns its bytes.
 #[derive(Debug, Clone)]
 enum Told {
     Entry { dir: Vec<u8>, name: Vec<u8>, is_dir: bool, left: bool },
+    By(u32, Box<Told>),
+    Own(Vec<u8>),
     Unmarked(Vec<u8>),
     Overflow,
 }
@@ -53,7 +55,7 @@ impl Scripted {
 }
 
 impl Marks for Scripted {
-    fn mark_dir(&mut self, dir: &Dir, _extra: Extra, _near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError> {
+    fn mark_dir(&mut self, dir: &Dir, _extra: Extra, _seat: Seat<'_>, key: &mut Vec<u8>) -> Result<(), MarkError> {
         self.mark(dir.own_stat().expect("a stat").id.ino, key)
     }
 
@@ -74,19 +76,25 @@ impl Marks for Scripted {
         unreachable!("no thread waits")
     }
 
-    fn read(&mut self, _queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<usize> {
+    fn read(&mut self, _queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<Reading> {
         let events = std::mem::take(&mut self.events);
         for event in &events {
+            let (event, pid) = match event {
+                Told::By(pid, event) => (&**event, *pid),
+                event => (event, 0),
+            };
             let known = match event {
                 Told::Entry { dir, name, is_dir, left } => {
-                    see(Event::Entry { dir, name, is_dir: *is_dir, left: *left })
+                    see(Event::Entry { dir, name, is_dir: *is_dir, left: *left, moved: *left, pid })
                 }
+                Told::Own(key) => see(Event::Own { key, pid }),
+                Told::By(..) => unreachable!("by one process only"),
                 Told::Unmarked(key) => see(Event::Unmarked(key)),
                 Told::Overflow => see(Event::Overflow),
             };
             self.unknown += usize::from(!known);
         }
-        Ok(events.len())
+        Ok(Reading { events: events.len(), drained: true })
     }
 }
 
@@ -106,7 +114,24 @@ impl Interest for Env {
     }
 }
 
+/// Who was named, for what, and what is proven by it.
+#[derive(Default)]
+struct Heard(Mutex<Vec<(Place, u32, Moment)>>);
+
+impl Heard {
+    fn take(&self) -> Vec<(Place, u32, Moment)> {
+        std::mem::take(&mut self.0.lock().expect("no panic in here"))
+    }
+}
+
+impl Names for Heard {
+    fn named(&self, place: &Place, pid: u32, empty_since: Moment) {
+        self.0.lock().expect("no panic in here").push((place.clone(), pid, empty_since));
+    }
+}
+
 struct Bench {
+    heard: Arc<Heard>,
     dir: tempfile::TempDir,
     engine: Engine<Scripted>,
     now: Moment,
@@ -136,8 +161,9 @@ impl Bench {
         for file in files {
             write(dir.path(), file);
         }
-        let engine = Engine::new(set, marks).expect("the root is marked");
-        let mut bench = Self { dir, engine, now: Moment::from_nanos(1) };
+        let heard = Arc::new(Heard::default());
+        let engine = Engine::new(set, marks, Some(heard.clone())).expect("the root is marked");
+        let mut bench = Self { heard, dir, engine, now: Moment::from_nanos(1) };
         let walk = bench.settle();
         (bench, walk)
     }
@@ -284,4 +310,59 @@ fn marks_below_a_directory_that_is_gone_are_taken_off() {
     fs::remove_dir_all(bench.dir.path().join("a")).expect("a removal");
     bench.tell([event]);
     assert_eq!(before - bench.engine.marks().marked.len(), 3);
+}
+
+fn entry(bench: &Bench, dir: &str, name: &str, is_dir: bool, left: bool) -> Box<Told> {
+    Box::new(Told::Entry { dir: bench.key(dir), name: name.as_bytes().to_vec(), is_dir, left })
+}
+
+#[test]
+fn who_changed_a_covered_path_is_named_and_who_changed_another_is_not() {
+    let (mut bench, _) = Bench::new(&["a/.env", "a/other"], Scripted::default());
+    let (covered, other) = (entry(&bench, "a", ".env", false, false), entry(&bench, "a", "other", false, false));
+    let own = Box::new(Told::Own(bench.key("a/.env")));
+    let named = |bench: &Bench| bench.heard.take().into_iter().map(|(place, pid, _)| (place, pid)).collect::<Vec<_>>();
+    bench.tell([Told::By(7, other), Told::By(7, covered.clone()), Told::By(7, covered), Told::By(8, own.clone())]);
+    assert_eq!(named(&bench), [(place("a/.env"), 7), (place("a/.env"), 8)], "each of several in a row once");
+    bench.tell([*own]);
+    assert_eq!(named(&bench), [], "the event does not say who");
+}
+
+#[test]
+fn who_moves_a_covered_directory_away_is_named_for_it() {
+    let (mut bench, _) = Bench::new(&["a/.env"], Scripted::default());
+    let away = entry(&bench, ".", "a", true, true);
+    fs::rename(bench.dir.path().join("a"), bench.dir.path().join("b")).expect("a rename");
+    bench.tell([Told::By(7, away.clone())]);
+    let heard = bench.heard.take();
+    assert!(matches!(&heard[..], [(at, 7, _)] if *at == place("a")), "{heard:?}");
+    bench.tell([Told::By(7, away)]);
+    assert_eq!(bench.heard.take(), [], "it is not known any more");
+}
+
+#[test]
+fn who_made_a_directory_is_named_for_what_is_found_in_it_and_proven_by_nothing() {
+    let (mut bench, _) = Bench::new(&[".env"], Scripted::default());
+    bench.write("new/deep/.env");
+    bench.write("new/other");
+    let made = entry(&bench, ".", "new", true, false);
+    bench.tell([Told::By(7, made)]);
+    assert_eq!(bench.heard.take(), [(place("new/deep/.env"), 7, Moment::default())]);
+}
+
+#[test]
+fn an_event_is_younger_than_the_last_moment_its_queue_was_seen_empty() {
+    let (mut bench, _) = Bench::new(&[".env"], Scripted::default());
+    let event = entry(&bench, ".", ".env", false, false);
+    let since = |bench: &Bench| bench.heard.take().into_iter().map(|(_, _, since)| since).collect::<Vec<_>>();
+    bench.tell([Told::By(7, event.clone())]);
+    assert_eq!(since(&bench), [Moment::default()], "it was never seen empty");
+    let drained = bench.now;
+    bench.wait(Duration::from_secs(1));
+    bench.tell([Told::By(7, event.clone())]);
+    assert_eq!(since(&bench), [drained], "before the reading that emptied it");
+    bench.engine.seen_empty(0, bench.now);
+    bench.engine.seen_empty(1, drained + Duration::from_millis(1));
+    bench.tell([Told::By(7, event)]);
+    assert_eq!(since(&bench), [drained + Duration::from_secs(1)], "the other queue proves nothing, nor does the past");
 }

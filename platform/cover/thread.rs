@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::{Clock, SystemClock};
-use crate::event::{Hint, Sink, StartError, Subscription, WatchSet};
+use crate::event::{Hint, Names, Sink, StartError, Subscription, WatchSet};
 use crate::host::MountWatch;
 
 use super::Marks;
@@ -67,16 +67,18 @@ impl Drop for Running {
     }
 }
 
-/// Marks the roots, here and now, and covers the rest from a thread named after the backend.
+/// Marks the roots, here and now, and covers the rest from a thread named after the backend. `names` hears who did what,
+/// as far as the marks' events tell.
 pub fn start<M: Marks + 'static>(
     backend: &'static str,
     marks: M,
+    names: Option<Arc<dyn Names>>,
     set: WatchSet,
     sink: Sink,
 ) -> Result<Box<dyn Subscription>, StartError> {
     let mounts = MountWatch::new(&set.roots);
     let roots = set.roots.clone();
-    let engine = Engine::new(set, marks).map_err(|error| {
+    let engine = Engine::new(set, marks, names).map_err(|error| {
         let paths: Vec<_> = roots.iter().map(|root| root.path().display().to_string()).collect();
         let cause =
             std::error::Error::source(&error).map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
@@ -195,6 +197,7 @@ impl<M: Marks> Work<M> {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         });
+        let before = self.clock.now();
         let watched = self.engine.marks().queues();
         let mut fds = vec![PollFd::new(&self.wait, PollFlags::IN)];
         fds.extend(watched[..queues].iter().map(|queue| PollFd::from_borrowed_fd(*queue, PollFlags::IN)));
@@ -210,6 +213,9 @@ impl<M: Marks> Work<M> {
             queues: [is_ready(1), queues == 2 && is_ready(2)],
             mounts: queues == 2 && is_ready(3),
         };
+        for queue in (0..queues).filter(|&queue| !ready.queues[queue]) {
+            self.engine.seen_empty(queue, before);
+        }
         if ready.woken {
             let mut bytes = [0; 64];
             let _ = rustix::io::read(&self.wait, &mut bytes);

@@ -23,20 +23,48 @@ const MOST: usize = 16;
 pub(super) struct Queue {
     report: u32,
     first: OwnedFd,
-    /// Further groups, each with the file system it is for.
-    further: Vec<([u8; FSID], OwnedFd)>,
+    /// Groups that hold no mark yet.
+    spare: Vec<OwnedFd>,
+    /// Further groups, each with the file system whose marks go there; none go to one that came with its own.
+    further: Vec<(Option<[u8; FSID]>, OwnedFd)>,
     /// What becomes readable when any of them does, once there are several.
     any: Option<OwnedFd>,
 }
 
-fn group(report: u32) -> io::Result<OwnedFd> {
+/// Groups that report in the same way: one to begin with, and some to go on with where it may not hold a mark.
+pub(crate) struct Groups {
+    first: OwnedFd,
+    spare: Vec<OwnedFd>,
+}
+
+impl Groups {
+    /// As many more as `spare`, all made now, with the privilege there is now.
+    pub(super) fn new(report: u32, spare: usize) -> io::Result<Self> {
+        Ok(Self { first: new_group(report)?, spare: (0..spare).map(|_| new_group(report)).collect::<io::Result<_>>()? })
+    }
+}
+
+/// One group. Its queue has the kernel's limit: without one, whoever makes events while we are stopped fills its memory.
+pub(super) fn new_group(report: u32) -> io::Result<OwnedFd> {
     sys::init(libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | report)
 }
 
 impl Queue {
     /// A queue whose events name objects in this way (`FAN_REPORT_…`).
     pub(super) fn new(report: u32) -> io::Result<Self> {
-        Ok(Self { report, first: group(report)?, further: Vec::new(), any: None })
+        Ok(Self::of(report, Groups { first: new_group(report)?, spare: Vec::new() }))
+    }
+
+    /// The same over groups that are there already and report so.
+    pub(super) fn of(report: u32, groups: Groups) -> Self {
+        Self { report, first: groups.first, spare: groups.spare, further: Vec::new(), any: None }
+    }
+
+    /// Reads from this group as well, which holds all the marks it will ever have.
+    pub(super) fn add(&mut self, group: OwnedFd) -> io::Result<()> {
+        wait_for(&mut self.any, &self.first, &group)?;
+        self.further.push((None, group));
+        Ok(())
     }
 
     /// Adds to the mark of the object `name` in `dir`, or of `dir` itself without a name; `key` is its identity.
@@ -50,12 +78,16 @@ impl Queue {
     ) -> io::Result<()> {
         let flags = flags | libc::FAN_MARK_ADD;
         let Some(id) = key.first_chunk::<FSID>() else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let group = self.further.iter().find(|(of, _)| of == id).map_or(&self.first, |(_, group)| group);
+        let group = self.further.iter().find(|(of, _)| of.as_ref() == Some(id)).map_or(&self.first, |(_, group)| group);
         match sys::mark(group.as_fd(), flags, mask, dir, name) {
             Err(error) if error.raw_os_error() == Some(libc::EXDEV) && self.may_grow(id) => {
-                let group = group_for(&mut self.any, &self.first, self.report)?;
+                let group = match self.spare.pop() {
+                    Some(group) => group,
+                    None => new_group(self.report)?,
+                };
+                wait_for(&mut self.any, &self.first, &group)?;
                 sys::mark(group.as_fd(), flags, mask, dir, name)?;
-                self.further.push((*id, group));
+                self.further.push((Some(*id), group));
                 Ok(())
             }
             other => other,
@@ -63,7 +95,7 @@ impl Queue {
     }
 
     fn may_grow(&self, id: &[u8; FSID]) -> bool {
-        self.further.len() + 1 < MOST && !self.further.iter().any(|(of, _)| of == id)
+        self.further.len() + 1 < MOST && !self.further.iter().any(|(of, _)| of.as_ref() == Some(id))
     }
 
     /// What becomes readable.
@@ -90,20 +122,18 @@ impl Queue {
     }
 }
 
-/// A further group, waited for together with the first.
-fn group_for(any: &mut Option<OwnedFd>, first: &OwnedFd, report: u32) -> io::Result<OwnedFd> {
-    let wait_for =
+/// Waits for a further group together with the first.
+fn wait_for(any: &mut Option<OwnedFd>, first: &OwnedFd, group: &OwnedFd) -> io::Result<()> {
+    let wait =
         |all: &OwnedFd, group: &OwnedFd| epoll::add(all, group, epoll::EventData::new_u64(0), epoll::EventFlags::IN);
     let all = match any.take() {
         Some(all) => all,
         None => {
             let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-            wait_for(&all, first)?;
+            wait(&all, first)?;
             all
         }
     };
-    let all = any.insert(all);
-    let group = group(report)?;
-    wait_for(all, &group)?;
-    Ok(group)
+    wait(any.insert(all), group)?;
+    Ok(())
 }

@@ -14,7 +14,7 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::cover::{self, Event, Extra, MarkError, Marks};
+use crate::cover::{self, Event, Extra, MarkError, Marks, Reading, Seat};
 use crate::dir::Dir;
 use crate::event::{EventSource, Sink, StartError, Subscription, WatchSet};
 use crate::stat::FileType;
@@ -41,7 +41,7 @@ impl EventSource for Inotify {
         let root = Dir::open_ambient(std::path::Path::new("/"))
             .map_err(|error| StartError::Unavailable { backend: NAME, reason: error.source.to_string() })?;
         let mut instances = Instances::new()?;
-        instances.mark_dir(&root, Extra::default(), None, &mut Vec::new()).map_err(|error| {
+        instances.mark_dir(&root, Extra::default(), Seat::default(), &mut Vec::new()).map_err(|error| {
             let reason = match error {
                 MarkError::Limit => format!(
                     "all {} watches of this user are in use; raise fs.inotify.max_user_watches",
@@ -55,7 +55,7 @@ impl EventSource for Inotify {
     }
 
     fn start(&self, set: WatchSet, sink: Sink) -> Result<Box<dyn Subscription>, StartError> {
-        cover::start(NAME, Instances::new()?, set, sink)
+        cover::start(NAME, Instances::new()?, None, set, sink)
     }
 }
 
@@ -123,7 +123,7 @@ fn directory_flags(extra: Extra) -> WatchFlags {
 }
 
 impl Marks for Instances {
-    fn mark_dir(&mut self, dir: &Dir, extra: Extra, _near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError> {
+    fn mark_dir(&mut self, dir: &Dir, extra: Extra, _seat: Seat<'_>, key: &mut Vec<u8>) -> Result<(), MarkError> {
         let watch = self.watch(NAMES, dir.as_fd(), directory_flags(extra))?;
         key.clear();
         key.extend_from_slice(&key_of(NAMES, watch));
@@ -170,15 +170,15 @@ impl Marks for Instances {
         [self.queues[CONTENTS].as_fd(), self.queues[NAMES].as_fd()]
     }
 
-    fn read(&mut self, queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<usize> {
+    fn read(&mut self, queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<Reading> {
         let length = match rustix::io::read(&self.queues[queue], &mut self.buffer[..]) {
             Ok(length) => length,
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Err(errno) => return Err(errno.into()),
         };
-        let mut count = 0;
+        let mut events = 0;
         for event in records::inotify(&self.buffer[..length]) {
-            count += 1;
+            events += 1;
             let Ok(event) = event else {
                 see(Event::Gap);
                 continue;
@@ -190,7 +190,7 @@ impl Marks for Instances {
         for watch in std::mem::take(&mut self.stale) {
             self.unmark(&key_of(queue, watch));
         }
-        Ok(count)
+        Ok(Reading { events, drained: length < BUFFER / 2 })
     }
 }
 
@@ -218,8 +218,10 @@ fn tell(queue: usize, event: &records::Inotify<'_>, see: &mut dyn FnMut(Event<'_
             name: event.name,
             is_dir: mask.contains(Flags::ISDIR),
             left: mask.intersects(Flags::DELETE | Flags::MOVED_FROM),
+            moved: mask.intersects(Flags::MOVED_FROM),
+            pid: 0,
         });
     }
     // A directory's own attributes are nobody's concern here; its end and its moving are.
-    if queue == NAMES && !gone { true } else { see(Event::Own(&key)) }
+    if queue == NAMES && !gone { true } else { see(Event::Own { key: &key, pid: 0 }) }
 }

@@ -22,11 +22,7 @@ pub(crate) fn user(uid: u32) -> Result<Option<User>, PrivilegeError> {
 }
 
 pub(crate) fn drop_to(uid: u32, gid: u32) -> Result<(), PrivilegeError> {
-    let threads = |source| PrivilegeError::Read { path: "/proc/self/task", source };
-    let count = fs::read_dir("/proc/self/task").map_err(threads)?.count();
-    if count != 1 {
-        return Err(PrivilegeError::Threads { count });
-    }
+    require_one_thread()?;
     let groups = match user(uid)? {
         Some(user) => groups_of(&read("/etc/group")?, &user.name, gid),
         None => BTreeSet::from([gid]),
@@ -40,14 +36,55 @@ pub(crate) fn drop_to(uid: u32, gid: u32) -> Result<(), PrivilegeError> {
     identity::setresgid(gid).map_err(call("set the group"))?;
     identity::setresuid(uid).map_err(call("set the user"))?;
     // The kernel has emptied permitted and effective unless somebody set securebits; inheritable it leaves alone.
-    let none = CapabilitySets {
-        effective: CapabilitySet::empty(),
-        permitted: CapabilitySet::empty(),
-        inheritable: CapabilitySet::empty(),
-    };
-    set_capabilities(None, none).map_err(|errno| call("drop capabilities")(errno.into()))?;
+    set_capabilities(None, NONE).map_err(|errno| call("drop capabilities")(errno.into()))?;
 
     verify(uid, gid, &groups)
+}
+
+const NONE: CapabilitySets = CapabilitySets {
+    effective: CapabilitySet::empty(),
+    permitted: CapabilitySet::empty(),
+    inheritable: CapabilitySet::empty(),
+};
+
+fn require_one_thread() -> Result<(), PrivilegeError> {
+    let threads = |source| PrivilegeError::Read { path: "/proc/self/task", source };
+    let count = fs::read_dir("/proc/self/task").map_err(threads)?.count();
+    if count == 1 { Ok(()) } else { Err(PrivilegeError::Threads { count }) }
+}
+
+/// All there are: what is in the ambient set is permitted and inheritable, too.
+fn all_capabilities() -> Result<CapabilitySet, PrivilegeError> {
+    let sets = capabilities(None).map_err(|errno| PrivilegeError::call("read the capabilities")(errno.into()))?;
+    Ok(sets.permitted | sets.effective | sets.inheritable)
+}
+
+pub(crate) fn drop_capabilities() -> Result<(), PrivilegeError> {
+    let had = all_capabilities()?;
+    if had.is_empty() {
+        return Ok(());
+    }
+    require_one_thread()?;
+    let call = PrivilegeError::call;
+    clear_ambient_capability_set().map_err(|errno| call("clear ambient capabilities")(errno.into()))?;
+    set_no_new_privs(true).map_err(|errno| call("refuse new privileges")(errno.into()))?;
+    set_capabilities(None, NONE).map_err(|errno| call("drop capabilities")(errno.into()))?;
+
+    let kept = |what| Err(PrivilegeError::Kept { what });
+    if !all_capabilities()?.is_empty() {
+        return kept("a capability is left");
+    }
+    if !no_new_privs().map_err(|errno| call("read no_new_privs")(errno.into()))? {
+        return kept("programs could gain privileges");
+    }
+    if set_capabilities(None, CapabilitySets { effective: had, permitted: had, inheritable: had }).is_ok() {
+        return kept("the way back to the capabilities is open");
+    }
+    // A program that is set-user-id root as well, and has laid that aside.
+    if identity::getresuid().map_err(call("read the user"))?.contains(&0) || identity::setresuid(0).is_ok() {
+        return kept("the way to root is open");
+    }
+    Ok(())
 }
 
 fn verify(uid: u32, gid: u32, groups: &BTreeSet<u32>) -> Result<(), PrivilegeError> {
@@ -63,8 +100,7 @@ fn verify(uid: u32, gid: u32, groups: &BTreeSet<u32>) -> Result<(), PrivilegeErr
     if now.into_iter().map(rustix::process::Gid::as_raw).collect::<BTreeSet<_>>() != *groups {
         return kept("the groups are other ones");
     }
-    let left = capabilities(None).map_err(|errno| call("read the capabilities")(errno.into()))?;
-    if !(left.permitted | left.effective | left.inheritable).is_empty() {
+    if !all_capabilities()?.is_empty() {
         return kept("a capability is left");
     }
     if !no_new_privs().map_err(|errno| call("read no_new_privs")(errno.into()))? {

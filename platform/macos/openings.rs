@@ -1,13 +1,19 @@
 //! Opens are not held on macOS: that takes the Endpoint Security framework and an entitlement that Apple grants.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use crate::dir::Dir;
 use crate::opening::{Doorkeeper, HeldId, Marker, Verdict};
+use crate::openings::trial::Tried;
 use crate::openings::{Identify, OpeningsError};
 
 pub(crate) fn permission_group() -> io::Result<OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn try_holding(_: BorrowedFd<'_>, _: &Dir) -> io::Result<Tried> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

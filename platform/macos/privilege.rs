@@ -34,6 +34,11 @@ pub(crate) fn drop_to(uid: u32, gid: u32) -> Result<(), PrivilegeError> {
     Ok(())
 }
 
+/// There are none.
+pub(crate) fn drop_capabilities() -> Result<(), PrivilegeError> {
+    Ok(())
+}
+
 pub(crate) fn refuse_tracing() -> Result<(), PrivilegeError> {
     identity::deny_attach().map_err(PrivilegeError::call("refuse tracing"))
 }

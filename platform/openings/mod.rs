@@ -10,6 +10,7 @@
 
 pub mod access;
 pub mod table;
+pub mod trial;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};

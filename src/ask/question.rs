@@ -32,7 +32,7 @@ pub struct Item {
 /// The program that wrote, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct By {
-    /// Its name.
+    /// Its name; empty if it is not known.
     pub name: Vec<u8>,
     /// Its process id.
     pub pid: u32,
@@ -139,15 +139,22 @@ impl Question {
 }
 
 impl By {
-    fn line(&self) -> String {
+    /// How it is said: `by node (pid 4242, /usr/bin/node) < claude < zsh`.
+    pub fn line(&self) -> String {
         let name = |bytes: &[u8]| certain(&text::escaped(bytes));
-        let mut line =
-            format!("  {}by {} (pid {}", if self.certain { "" } else { "probably " }, name(&self.name), self.pid);
+        let probably = if self.certain { "" } else { "probably " };
+        let mut line = match (&self.name[..], self.ancestors.first()) {
+            ([], None) => format!("  by an unknown program (pid {}", self.pid),
+            // It was gone before it could be looked at.
+            ([], Some(parent)) => format!("  {probably}by a child of {} (pid {}", name(parent), self.pid),
+            (own, _) => format!("  {probably}by {} (pid {}", name(own), self.pid),
+        };
         if let Some(exe) = &self.exe {
             write!(line, ", {}", name(exe)).expect("a String takes everything");
         }
         line.push(')');
-        for ancestor in &self.ancestors {
+        let named = usize::from(self.name.is_empty());
+        for ancestor in self.ancestors.iter().skip(named) {
             write!(line, " < {}", name(ancestor)).expect("a String takes everything");
         }
         line
@@ -297,6 +304,15 @@ mod tests {
         };
         let expected = ["  by node (pid 4242, /usr/bin/node) < claude < zs\\x1bh", "  + KEY", "  waiting: 2 more"];
         assert_eq!(question.block().above, expected);
+    }
+
+    #[test]
+    fn a_writer_that_is_not_known_is_not_made_up() {
+        let by = By { pid: 7, ..By::default() };
+        assert_eq!(by.line(), "  by an unknown program (pid 7)");
+        let by = By { ancestors: vec![b"bash".to_vec(), b"claude".to_vec()], ..by };
+        assert_eq!(by.line(), "  probably by a child of bash (pid 7) < claude");
+        assert_eq!(By { name: b"mv".to_vec(), ..by }.line(), "  probably by mv (pid 7) < bash < claude");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use platform::{Dir, FsError, Place, RelPath, Root, RootError, xattr};
 
+use super::index::Index;
 use super::snapshot::{Content, Snapshot};
 use crate::rules::Class;
 
@@ -106,12 +107,19 @@ pub struct Baseline {
     directories: BTreeMap<Place, Directory>,
     caps: Caps,
     bytes: u64,
+    /// The rows by object, where somebody asks for them.
+    index: Option<Index>,
 }
 
 impl Baseline {
     /// An empty one.
     pub fn new(caps: Caps) -> Self {
-        Self { rows: BTreeMap::new(), directories: BTreeMap::new(), caps, bytes: 0 }
+        Self { rows: BTreeMap::new(), directories: BTreeMap::new(), caps, bytes: 0, index: None }
+    }
+
+    /// An empty one that keeps this index, too.
+    pub fn indexed(caps: Caps, index: Index) -> Self {
+        Self { index: Some(index), ..Self::new(caps) }
     }
 
     /// The caps it keeps to.
@@ -135,6 +143,10 @@ impl Baseline {
             return Err(CapsError::AllBytes { place, size: all + size, max_bytes: self.caps.all_bytes });
         }
         self.bytes = all + size;
+        if let Some(index) = &self.index {
+            let before = before.and_then(|row| row.snapshot.id());
+            index.moved(&place, before, row.snapshot.id().map(|object| (object, row.class)));
+        }
         Ok(self.rows.insert(place, row))
     }
 
@@ -147,13 +159,21 @@ impl Baseline {
     pub fn remove(&mut self, place: &Place) -> Option<Row> {
         let removed = self.rows.remove(place);
         self.bytes -= removed.as_ref().map_or(0, size_of);
+        if let (Some(index), Some(row)) = (&self.index, &removed) {
+            index.moved(place, row.snapshot.id(), None);
+        }
         removed
     }
 
     /// Notes that the accepted object was looked at again: its stamps, for the quick check. Nothing else changes.
     pub fn looked_again(&mut self, place: &Place, stat: platform::Stat) {
         if let Some(row) = self.rows.get_mut(place) {
-            row.snapshot.stat = Some(stat);
+            let before = row.snapshot.stat.replace(stat).map(|stat| stat.id);
+            if let Some(index) = &self.index
+                && before != Some(stat.id)
+            {
+                index.moved(place, before, Some((stat.id, row.class)));
+            }
         }
     }
 
@@ -216,6 +236,7 @@ fn size_of(row: &Row) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::index::Found;
     use super::*;
     use crate::digest::Digest;
     use crate::rules::{Mode, Rule};
@@ -283,6 +304,38 @@ mod tests {
                 }
                 prop_assert_eq!(set.bytes(), set.rows().map(|(_, row)| size_of(row)).sum::<u64>());
                 prop_assert!(set.bytes() <= 4000 && set.len() <= 4);
+            }
+        }
+
+        #[test]
+        fn the_index_says_of_every_object_what_the_rows_say(
+            steps in proptest::collection::vec((0..4u8, proptest::option::of(0..4u64), 0..3u8), 0..60)
+        ) {
+            let index = Index::default();
+            let mut set = Baseline::indexed(Caps { files: 3, ..Caps::default() }, index.clone());
+            for (name, ino, what) in steps {
+                let at = place(&name.to_string());
+                let stat = |ino| platform::Stat { id: platform::FileId { dev: 1, ino }, ..platform::Stat::sample() };
+                match (what, ino) {
+                    (0, _) => {
+                        set.remove(&at);
+                    }
+                    (1, Some(ino)) => set.looked_again(&at, stat(ino)),
+                    _ => {
+                        let mut row = row(0);
+                        row.snapshot.stat = ino.map(stat);
+                        let _ = set.accept(at, row);
+                    }
+                }
+                for ino in 0..4 {
+                    let object = platform::FileId { dev: 1, ino };
+                    let places: Vec<&Place> =
+                        set.rows().filter(|(_, row)| row.snapshot.id() == Some(object)).map(|(place, _)| place).collect();
+                    match index.find(object) {
+                        Found::Known(place, class) => prop_assert!(places.contains(&&place) && class.rule == Rule::Secrets),
+                        found => prop_assert!(places.is_empty() && found == Found::Unknown),
+                    }
+                }
             }
         }
     }

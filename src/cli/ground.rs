@@ -1,7 +1,8 @@
 //! Where a command works: the tree, who we are there, and the state folder that belongs to it.
 //!
-//! Promise: a process started as root for somebody else is that somebody before anything in the tree is read; the
-//! directory's owner is all that is looked at before. Limit: the directory itself is opened by the path the person gave.
+//! Promise: a process started as root for somebody else is that somebody before anything in the tree is read, and one that
+//! has capabilities from its program's file has none by then. The directory's owner and its file system are all that is
+//! looked at before. Limit: the directory itself is opened by the path the person gave.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use platform::environment::Environment;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
-use platform::{Dir, Root, ambient, privilege};
+use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};
@@ -35,25 +36,42 @@ pub struct Ground {
 impl Ground {
     /// Finds the tree around `path`, or around the working directory.
     pub fn find(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, git::discover)
+        Self::at(path, environment, git::discover, |_, _| ()).map(|(ground, ())| ground)
+    }
+
+    /// The same; `open` is called while there still is privilege, if there is any: with the open directory and the user we
+    /// will be, `None` if that is who we are.
+    pub fn find_with<T>(
+        path: Option<&Path>,
+        environment: &Environment,
+        open: impl FnOnce(&Dir, Option<u32>) -> T,
+    ) -> Result<(Self, T), Refusal> {
+        Self::at(path, environment, git::discover, open)
     }
 
     /// Takes the directory `path`, or the working directory, by itself, whatever repository it lies in.
     pub fn plain(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, |_| Ok(None))
+        Self::at(path, environment, |_| Ok(None), |_, _| ()).map(|(ground, ())| ground)
     }
 
-    fn at(
+    fn at<T>(
         path: Option<&Path>,
         environment: &Environment,
         discover: impl Fn(&Path) -> Result<Option<Repository>, GitError>,
-    ) -> Result<Self, Refusal> {
+        open: impl FnOnce(&Dir, Option<u32>) -> T,
+    ) -> Result<(Self, T), Refusal> {
         let start = path.map_or_else(|| environment.directory.clone(), |path| environment.directory.join(path));
-        let owner = Dir::open_ambient(&start)
-            .and_then(|dir| dir.own_stat())
-            .map_err(|error| no_root(&start, &causes(&error)))?
-            .uid;
-        let user = give_up_root(owner, environment)?;
+        let (dir, owner) = Dir::open_ambient(&start)
+            .and_then(|dir| {
+                let owner = dir.own_stat()?.uid;
+                Ok((dir, owner))
+            })
+            .map_err(|error| no_root(&start, &causes(&error)))?;
+        let other = works_for(owner, environment)?;
+        let user = other.map(|(uid, _)| uid);
+        let opened = open(&dir, user);
+        drop(dir);
+        give_up(other)?;
         privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
         let repository = discover(&start).map_err(|error| not_found(&start, &error))?;
         let top = match &repository {
@@ -77,7 +95,8 @@ impl Ground {
             global: environment.absolute("GIT_CONFIG_GLOBAL").map(Path::to_path_buf),
             system: vec![PathBuf::from("/etc/gitconfig")],
         };
-        Ok(Self { repository, tree: Arc::new(tree), state_top, owner: user.unwrap_or(environment.euid), sources })
+        let owner = user.unwrap_or(environment.euid);
+        Ok((Self { repository, tree: Arc::new(tree), state_top, owner, sources }, opened))
     }
 
     /// The same directory by itself, whatever repository it is.
@@ -97,6 +116,11 @@ impl Ground {
         let found = git::discover(top).map_err(|error| not_found(top, &error))?;
         self.repository = found.filter(|repository| repository.top == top);
         Ok(())
+    }
+
+    /// Who may make files of the tree immutable, if we may have that done.
+    pub fn flags(&self) -> Option<Arc<dyn Flags>> {
+        flags::in_process()
     }
 
     /// The tree's path, for people.
@@ -122,8 +146,8 @@ impl Ground {
     }
 }
 
-/// Becomes the user root works for. `None` if we are not root, or root works for itself.
-fn give_up_root(owner: u32, environment: &Environment) -> Result<Option<u32>, Refusal> {
+/// The user root works for, and the group. `None` if we are not root, or root works for itself.
+fn works_for(owner: u32, environment: &Environment) -> Result<Option<(u32, u32)>, Refusal> {
     if !privilege::is_root() {
         return Ok(None);
     }
@@ -131,13 +155,19 @@ fn give_up_root(owner: u32, environment: &Environment) -> Result<Option<u32>, Re
     let sudo = uid.as_deref().zip(gid.as_deref());
     let main_group = |uid: u32| privilege::user(uid).ok().flatten().map(|user| user.gid);
     match privilege::invoker(sudo, owner, main_group) {
-        Some((uid, gid)) => {
-            privilege::drop_to(uid, gid).map_err(|error| no_privilege(&causes(&error)))?;
-            Ok(Some(uid))
-        }
-        None if owner == 0 => Ok(None),
-        None => Err(no_privilege("the owner of the tree is not in the user database")),
+        None if owner != 0 => Err(no_privilege("the owner of the tree is not in the user database")),
+        other => Ok(other),
     }
+}
+
+/// Gives up all privilege: becomes that user, or, without being root, has no capability any more.
+fn give_up(other: Option<(u32, u32)>) -> Result<(), Refusal> {
+    match other {
+        Some((uid, gid)) => privilege::drop_to(uid, gid),
+        None if privilege::is_root() => Ok(()),
+        None => privilege::drop_capabilities(),
+    }
+    .map_err(|error| no_privilege(&causes(&error)))
 }
 
 /// The home of the user we are now: `HOME`, unless that is still root's.
@@ -171,7 +201,7 @@ fn not_found(start: &Path, error: &GitError) -> Refusal {
 fn no_privilege(reason: &str) -> Refusal {
     Refusal::new(
         RefusalCode::Privilege,
-        format!("root could not be given up: {reason}"),
+        format!("privilege could not be given up: {reason}"),
         "start it as the user the tree belongs to",
     )
 }

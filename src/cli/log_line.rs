@@ -5,7 +5,7 @@
 
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
-use crate::journal::{Entry, Event, Record, RecordType, RestoreOutcome, Seen, Writer};
+use crate::journal::{Asked, Entry, Event, HeldOutcome, Record, RecordType, RestoreOutcome, Seen, Writer};
 use crate::rules::Rule;
 use crate::text::{decode, escaped};
 
@@ -19,6 +19,11 @@ pub fn line(seen: &Seen<'_>, paint: Paint) -> Option<String> {
     }
 }
 
+/// What an entry says, without when and in which run; `None` for those that are not listed.
+pub fn sentence(event: &Event) -> Option<String> {
+    what(event, Paint { is_on: false })
+}
+
 fn entry_line(entry: &Entry, paint: Paint) -> Option<String> {
     let what = what(&entry.event, paint)?;
     // The process is the short name of a session: few share one.
@@ -29,6 +34,8 @@ fn entry_line(entry: &Entry, paint: Paint) -> Option<String> {
     let column = match entry.event {
         Event::Restored { .. } | Event::RestoreFailed { .. } | Event::Contested { .. } => paint.red(&column),
         Event::Accepted { .. } => paint.green(&column),
+        Event::Held { decision: HeldOutcome::Allowed | HeldOutcome::Trusted, .. } => paint.green(&column),
+        Event::Held { .. } => paint.yellow(&column),
         Event::Session { .. } => paint.bold(&column),
         Event::Transient { .. } | Event::Linked { .. } | Event::Lost { .. } => paint.yellow(&column),
         _ => column,
@@ -48,13 +55,20 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             format!("keep {} began in {}: pid {pid}{by}", plain(command), shown(root))
         }
         Event::Sealed { files } => format!("the baseline is complete: {}", files_counted(*files)),
-        Event::Accepted { path: at, rule, kind, snapshot, asked } => {
-            let at_the_gate = if asked.is_some() { ", as answered at the gate" } else { "" };
-            format!("{} ({}){at_the_gate}", path(at), change(*rule, *kind, snapshot))
+        Event::Accepted { path: at, rule, kind, snapshot, asked, writer } => {
+            let how = match asked {
+                None => "",
+                Some(Asked::Gate) => ", as answered at the gate",
+                Some(Asked::Held) => ", as answered when it was opened",
+                Some(Asked::Trusted) => ", by a trusted program",
+            };
+            format!("{} ({}){how}{}", path(at), change(*rule, *kind, snapshot), by(writer.as_ref()))
         }
-        Event::Kept { path: at, rule, kind, snapshot } => format!("{} ({})", path(at), change(*rule, *kind, snapshot)),
+        Event::Kept { path: at, rule, kind, snapshot, writer } => {
+            format!("{} ({}){}", path(at), change(*rule, *kind, snapshot), by(writer.as_ref()))
+        }
         Event::Restoring { path: at, outcome, .. } => format!("{} ({})", path(at), why(*outcome)),
-        Event::Restored { path: at, rule, kind, outcome, sha256_after, quarantine, attempts } => {
+        Event::Restored { path: at, rule, kind, outcome, sha256_after, quarantine, attempts, writer } => {
             let mut line =
                 format!("{} ({rule}, {}, {}), {}", path(at), kind.name(), short(*sha256_after), why(*outcome));
             if !quarantine.is_empty() {
@@ -63,6 +77,7 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             if *attempts > 1 {
                 line.push_str(&format!("; it took {attempts} tries"));
             }
+            line.push_str(&by(writer.as_ref()));
             line
         }
         Event::RestoreFailed { path: at, reason, .. } => format!("{} NOT restored: {}", path(at), plain(reason)),
@@ -71,8 +86,12 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             path(at),
             kind.name(),
             short(*sha256),
-            writer.as_ref().map_or_else(String::new, by)
+            by(writer.as_ref())
         ),
+        Event::Held { path: at, rule, access, decision, opens, writer } => {
+            let times = if *opens > 1 { format!(", {opens} times") } else { String::new() };
+            format!("{} ({rule}), {}: {}{times}{}", path(at), access.name(), answered(*decision), by(Some(writer)))
+        }
         Event::Linked { path: at, rule, links } => format!("{} ({rule}) has {links} names now", path(at)),
         Event::Lost { cause } => format!("everything was compared, since events were lost: {}", plain(cause)),
         Event::Unguarded { path: at, .. } => format!("{} cannot be read, so it has no accepted state", path(at)),
@@ -83,6 +102,11 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             paths(restored),
             if kept.is_empty() { String::new() } else { format!("; {} left as they are", paths(kept)) }
         ),
+        Event::Flagged { path: at, .. } => format!("{} is locked: no process can change it", path(at)),
+        Event::Unflagged { path: at, missing: false, .. } => format!("{} is unlocked", path(at)),
+        Event::Unflagged { path: at, id, missing: true } => {
+            format!("{} is not there any more to be unlocked (inode {})", path(at), id.ino)
+        }
         Event::Changed { paths: changed } => format!("while nobody watched: {}", paths(changed)),
         Event::Ended { signal, exit_code } => match signal {
             Some(signal) => format!("by {}, exit code {exit_code}", plain(signal)),
@@ -140,8 +164,26 @@ const fn why(outcome: RestoreOutcome) -> &'static str {
     }
 }
 
-fn by(writer: &Writer) -> String {
-    let name = writer.argv0.as_deref().or(writer.exe.as_deref()).map_or_else(|| "a process".to_owned(), shown);
+const fn answered(outcome: HeldOutcome) -> &'static str {
+    match outcome {
+        HeldOutcome::Allowed => "allowed",
+        HeldOutcome::Refused => "refused",
+        HeldOutcome::TimedOut => "refused, no answer",
+        HeldOutcome::AutoRefused => "refused without asking",
+        HeldOutcome::RefusedAtExit => "refused, the watch ended",
+        HeldOutcome::Trusted => "allowed, a trusted program",
+        HeldOutcome::Gone => "the opener went away",
+    }
+}
+
+fn by(writer: Option<&Writer>) -> String {
+    let Some(writer) = writer else { return String::new() };
+    let name = [&writer.name, &writer.argv0, &writer.exe].into_iter().flatten().next();
+    let name = match (name, writer.ancestors.first()) {
+        (Some(name), _) => shown(name),
+        (None, Some(parent)) => format!("a child of {}", shown(parent)),
+        (None, None) => "an unknown program".to_owned(),
+    };
     format!("; by {name} (pid {}, {})", writer.pid, escaped(writer.certainty.as_bytes()))
 }
 
@@ -165,6 +207,7 @@ mod tests {
             sha256_after: Some(Digest::of(b"")),
             quarantine: vec!["20261130T094107123Z-00000".into()],
             attempts: 2,
+            writer: None,
         }
     }
 
@@ -183,6 +226,33 @@ mod tests {
         assert!(line.contains("  a\\x1b[2J\\b\\xff ("), "{line}");
         let forged = lined(Event::RestoreFailed { path: "\\q\u{202e}".into(), errno: None, reason: "\u{1b}c".into() });
         assert!(!forged.expect("is listed").chars().any(crate::text::is_hidden));
+    }
+
+    #[test]
+    fn a_held_open_says_what_for_by_whom_and_how_it_ended() {
+        let writer = Writer {
+            pid: 42,
+            name: Some("no\u{1b}de".into()),
+            exe: Some("/usr/bin/node".into()),
+            argv0: None,
+            ancestors: vec![],
+            user: None,
+            cgroup: None,
+            certainty: "certain".into(),
+        };
+        let event = Event::Held {
+            path: ".env".into(),
+            rule: Rule::Secrets,
+            access: platform::Access::Write,
+            decision: HeldOutcome::TimedOut,
+            opens: 2,
+            writer,
+        };
+        let line = lined(event).expect("is listed");
+        assert!(
+            line.ends_with(".env (secrets), write: refused, no answer, 2 times; by no\\x1bde (pid 42, certain)"),
+            "{line}"
+        );
     }
 
     #[test]

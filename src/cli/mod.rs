@@ -2,6 +2,7 @@
 
 pub mod args;
 mod begin;
+mod collectors;
 mod diagnosis;
 mod doctor;
 
@@ -11,8 +12,10 @@ mod gate_connector;
 mod gate_site;
 mod grants;
 mod ground;
+mod hold;
 mod log;
-mod log_line;
+pub(crate) mod log_line;
+mod log_notice;
 mod mcp;
 mod pages;
 mod paint;
@@ -52,6 +55,14 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
             return if error.use_stderr() { Exit::CannotStart.code() } else { Exit::Clean.code() };
         }
     };
+    // What is of use to others is given up once it has been used.
+    if !matches!(cli.command, Command::Watch(_) | Command::Recover(_))
+        && !platform::privilege::is_root()
+        && let Err(error) = platform::privilege::drop_capabilities()
+    {
+        let hint = "take the capabilities off the program: setcap -r";
+        return refuse(&Refusal::new(RefusalCode::Privilege, causes(&error), hint), false);
+    }
     match &cli.command {
         Command::Watch(args) => watch::run(args, cli.color, &environment),
         Command::Gate(args) => gate::run(args, cli.color, &environment),

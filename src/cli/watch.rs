@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use platform::backends::backends;
+use platform::backends::{self, Equipment, backends};
 use platform::environment::Environment;
-use platform::event::{EventSource, Subscription, WatchSet};
+use platform::event::{EventSource, Powers, Subscription, WatchSet};
 use platform::notify::{NOTIFIER, Notifier, find};
+use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
-use platform::{Clock, Place, SystemClock};
+use platform::{Account, Clock, Names, Nobody, Place, Privileged, RelPath, SystemClock, Wanted, Witness, flags};
 
-use crate::baseline::{Baseline, Caps};
-use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
+use crate::baseline::{Baseline, Caps, Index};
+use crate::journal::forward::Forwarding;
+use crate::journal::{self, Event, FileJournal, Journal, Replayed, SessionInfo, SessionLog, session_id};
 use crate::roots::Roots;
 use crate::store::{Objects, Quarantine};
 use crate::text::json_line;
@@ -23,8 +25,10 @@ use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
 use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
+use crate::watch::hold::{Answers, Door};
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
+use crate::watch::promises::Promises;
 use crate::watch::recovery::{Recovered, accepted, unguarded};
 use crate::watch::report::{ReportPath, WatchReport};
 use crate::watch::session::{Options, Parts, Session};
@@ -32,10 +36,12 @@ use crate::watch::tally::Tally;
 
 use super::args::{BackendChoice, Color, WatchArgs};
 use super::begin;
+use super::collectors;
 use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
 use super::ground::Ground;
+use super::hold::{Equipped, HoldPlan};
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
 
@@ -54,21 +60,39 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let mut ground = Ground::find(args.path.as_deref(), environment)?;
+    let (mut ground, privileged) =
+        Ground::find_with(args.path.as_deref(), environment, |dir, _user| Privileged::open(dir, wanted(args)))?;
+    let (post, messages) = inbox();
+    let door = Arc::new(Door::new(post.clone()));
+    let plan_to_hold = HoldPlan::of(args, &ground)?;
+    let Armed { sources, without, witness, answers } = arm(privileged, &door, plan_to_hold.is_some(), &ground);
+    // Where nothing is to be held, opens are read for the openers' names alone, to the end.
+    let (to_hold, _named) = match plan_to_hold {
+        Some(plan) => (Some(plan.with(answers)?), None),
+        None => (None, answers.ok()),
+    };
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let flags = ground.flags();
+    may_lock(args, flags.is_some())?;
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
-    let candidates = choose(args.backend)?;
+    let candidates = choose(sources, args.backend)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
-        Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
+        Some(args) => {
+            let site = Site::at(ground.without_repository())?;
+            Some(Plan::make("keep watch --gate", args, site, &*clock, environment)?)
+        }
         None => None,
     };
 
+    let couriers = Arc::new(collectors::start(&args.log, &ground, &state, environment)?);
+
     let session = session_id(clock.wall(), platform::process::own_pid());
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
-    let (mut journal, replayed) = (opened.journal, opened.replayed);
+    let replayed = opened.replayed;
+    let mut journal = Forwarding::new(opened.journal, collectors::about(&ground), Arc::clone(&couriers));
     let objects = begin::objects(&state)?;
     let quarantine = begin::quarantine(&state)?;
     quarantine.tidy().map_err(|error| begin::bad_store(&causes(&error)))?;
@@ -89,7 +113,6 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     })?;
     let session_log = ReportPath::new(state.path().join(log.name()).as_os_str().as_bytes().to_vec());
 
-    let (post, messages) = inbox();
     let _signals = start_signals(&post)?;
     let approvals = Approvals::default();
     let gate = match plan {
@@ -120,7 +143,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     }
     let (rows, lines) = accepted(&roots, &replayed, &objects);
     let did_something = interrupted.is_some();
-    let (recovered, expected, previous) = match interrupted {
+    let (mut recovered, expected, previous) = match interrupted {
         Some((recovered, earlier)) => {
             let expected = Expected::after(
                 &recovered,
@@ -133,10 +156,13 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         }
         None => {
             let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
-            (Recovered { lines, ..Recovered::default() }, Expected::default(), previous)
+            let left = begin::unlock(flags.as_deref(), &roots, &replayed.flagged, &mut journal, &*clock)
+                .inspect_err(|_| console.finish())?;
+            (Recovered { lines, left, ..Recovered::default() }, Expected::default(), previous)
         }
     };
-    for line in warnings.iter().chain(&recovered.lines) {
+    recovered.lines.extend(recovered.left.lines("keep watch"));
+    for line in without.iter().chain(&warnings).chain(&recovered.lines) {
         console.line(line);
     }
     if let Some(line) = begin::recovery_line(&recovered, "keep watch") {
@@ -150,16 +176,28 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
 
     let known: Vec<Place> = previous.keys().cloned().collect();
     let rules = Arc::new(rules);
+    let index = Index::default();
+    let (hold, promises) = match to_hold {
+        Some(ready) => {
+            let promises = ready.promises.clone();
+            let hold = ready.start(&door, &index, &roots, &rules, &post).inspect_err(|_| console.finish())?;
+            (hold, promises)
+        }
+        None => (None, Promises::default()),
+    };
+    for line in &promises.missing {
+        console.line(&format!("keep watch: warning: {line}"));
+    }
     let set = WatchSet {
         roots: roots.all().to_vec(),
         interest: Arc::clone(&rules) as Arc<dyn platform::Interest>,
         known,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
     };
-    let (backend_name, subscription) = match start_first(candidates, &set, &post) {
-        Ok((name, subscription, warnings)) => {
+    let (backend_name, powers, subscription) = match start_first(candidates, &set, &post) {
+        Ok(Running { name, powers, subscription, warnings }) => {
             warnings.iter().for_each(|line| console.line(line));
-            (name, subscription)
+            (name, powers, subscription)
         }
         Err(refusal) => {
             console.finish();
@@ -175,6 +213,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let options = Options {
         session,
         backend: backend_name,
+        powers,
         decision_timeout: Duration::from_secs(u64::from(args.decision_timeout)),
         contest_limit,
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
@@ -182,10 +221,16 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         new_file: NewFile { mode: 0o666 & !environment.umask, uid: ground.owner },
         frozen,
         scope,
+        best_effort: args.best_effort,
         session_log,
-        limits: limits(backend_name),
+        limits: limits(backend_name, powers.names_the_writer, &promises)
+            .into_iter()
+            .chain(limits_of_lock(args, flags.is_some(), &recovered.left.still))
+            .collect(),
+        promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
+    let account = witness.map_or_else(|| Arc::new(Nobody) as Arc<dyn Account>, |witness| witness);
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
     let tally = Tally::new(did_something.then_some(recovered.recovery));
     let parts = Parts {
@@ -195,17 +240,23 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         quarantine,
         journal: Box::new(journal),
         log,
+        couriers,
         console,
         notifier: notifier(args, environment, &ground),
         clock,
         messages,
         backend: subscription,
+        account,
         lock,
         start_polling,
         gate,
         approvals,
+        hold,
+        flags: flags.filter(|_| args.lock),
+        left_locked: recovered.left.objects,
     };
-    Session::new(parts, options, machine, Baseline::new(caps), expected, previous, tally).run()
+    let baseline = if parts.hold.is_some() { Baseline::indexed(caps, index) } else { Baseline::new(caps) };
+    Session::new(parts, options, machine, baseline, expected, previous, tally).run()
 }
 
 /// Puts the gate of this terminal together; it serves once the watch does.
@@ -248,7 +299,7 @@ struct Started<'a> {
 
 impl Started<'_> {
     /// Writes the session's first entry.
-    fn write_first(&self, journal: &mut FileJournal) -> Result<(), Refusal> {
+    fn write_first(&self, journal: &mut dyn Journal) -> Result<(), Refusal> {
         let rules = match self.rule_file {
             // Recovery after a crash goes by these very rules, so their text is kept.
             Some(bytes) => Some(self.objects.put(bytes).map_err(|error| begin::bad_store(&causes(&error)))?),
@@ -279,7 +330,7 @@ fn put_right(
     ground: &mut Ground,
     last: &SessionInfo,
     replayed: &Replayed,
-    journal: &mut FileJournal,
+    journal: &mut dyn Journal,
     (objects, quarantine): (&Objects, &Quarantine),
     backend: &str,
     clock: &dyn Clock,
@@ -294,14 +345,52 @@ fn put_right(
         backend: backend.to_owned(),
     };
     begin::write_first(journal, clock, &event)?;
-    begin::recover(ground, last, replayed, journal, objects, quarantine, clock)
+    begin::recover(ground, last, replayed, journal, (objects, quarantine), clock)
+}
+
+/// What privilege is good for with this backend.
+fn wanted(args: &WatchArgs) -> Wanted {
+    match args.backend {
+        BackendChoice::Auto | BackendChoice::Fanotify => Wanted::ALL,
+        BackendChoice::Inotify | BackendChoice::Fsevents | BackendChoice::Poll => Wanted::default(),
+    }
+}
+
+/// What privilege gave, put to use.
+struct Armed {
+    /// The backends of this system.
+    sources: Vec<Box<dyn EventSource>>,
+    /// A line, if there was privilege and it was of no use.
+    without: Option<String>,
+    /// Who tells processes, if anybody can.
+    witness: Option<Arc<Witness>>,
+    /// Where answers to held opens go, or why none can be held.
+    answers: Result<Box<dyn Answers>, String>,
+}
+
+/// Puts to use what privilege gave.
+fn arm(opened: Result<Option<Privileged>, PrivilegeError>, door: &Arc<Door>, to_hold: bool, ground: &Ground) -> Armed {
+    let (opened, without) = match opened {
+        Ok(opened) => (opened, None),
+        Err(error) => (None, Some(format!("keep watch: warning: {}; going on as without privilege", causes(&error)))),
+    };
+    let Some(Privileged { groups: Some(groups), openings, connector }) = opened else {
+        let answers = Err("that takes root, or CAP_SYS_ADMIN on the program, and the fanotify backend".to_owned());
+        return Armed { sources: backends(), without, witness: None, answers };
+    };
+    let witness = Witness::new(connector);
+    let top = ground.tree.open_dir(&RelPath::root()).ok().filter(|_| to_hold);
+    let Equipped { answers, marker } = Equipped::start(openings, top.as_ref(), door, &witness);
+    let names = Some(Arc::clone(&witness) as Arc<dyn Names>);
+    let sources = backends::with_privilege(Equipment { groups, marker, names });
+    Armed { sources, without, witness: Some(witness), answers }
 }
 
 /// The backends that work here, strongest first; only the one named, if one is.
-fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
+fn choose(sources: Vec<Box<dyn EventSource>>, choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     let mut reasons = Vec::new();
     let mut working = Vec::new();
-    for backend in backends() {
+    for backend in sources {
         if choice.name().is_some_and(|name| name != backend.name()) {
             continue;
         }
@@ -319,17 +408,24 @@ fn choose(choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     Err(unavailable(&reasons.join("; ")))
 }
 
-/// A running backend with its name, and a line for each stronger one that did not start.
-type Running = (&'static str, Box<dyn Subscription>, Vec<String>);
+/// A running backend.
+struct Running {
+    name: &'static str,
+    powers: Powers,
+    subscription: Box<dyn Subscription>,
+    /// A line for each stronger one that did not start.
+    warnings: Vec<String>,
+}
 
 /// Starts the first that can cover this very tree: a backend may work here and not on the tree's file system.
 fn start_first(candidates: Vec<Box<dyn EventSource>>, set: &WatchSet, post: &Post) -> Result<Running, Refusal> {
     let mut reasons = Vec::new();
     for backend in candidates {
+        let powers = backend.powers(set);
         match backend.start(set.clone(), sink(post)) {
             Ok(subscription) => {
-                let lines = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
-                return Ok((backend.name(), subscription, lines));
+                let warnings = reasons.iter().map(|reason| format!("keep watch: warning: {reason}")).collect();
+                return Ok(Running { name: backend.name(), powers, subscription, warnings });
             }
             Err(error) => reasons.push(causes(&error)),
         }
@@ -373,13 +469,19 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
 }
 
 /// What a watch cannot see or hold, for the report.
-fn limits(backend: &str) -> Vec<String> {
+fn limits(backend: &str, names_the_writer: bool, promises: &Promises) -> Vec<String> {
+    let writer = if names_the_writer {
+        "The process that wrote is named, not judged: a writer called likely is a conclusion, and whoever handed its open file to another is named for it."
+    } else {
+        "The process that wrote is not known, so your own edits are asked about like an agent's."
+    };
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
-        "The process that wrote is not known, so your own edits are asked about like an agent's.".to_owned(),
+        writer.to_owned(),
         "Reads and network side effects are not seen.".to_owned(),
         "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
     ];
+    limits.extend(promises.limits());
     if backend == "poll" {
         limits.push("Changes are found by polling; one that is undone between two rounds is not seen.".to_owned());
     } else {
@@ -388,6 +490,27 @@ fn limits(backend: &str) -> Vec<String> {
         );
     }
     limits
+}
+
+/// What is not locked although it was asked for, and what is although nobody asked.
+fn limits_of_lock(args: &WatchArgs, may_lock: bool, left: &[(String, String)]) -> Vec<String> {
+    let not = (args.lock && !may_lock).then(|| format!("Nothing is locked: {}.", flags::HINDRANCE));
+    let still = left.iter().map(|(stored, reason)| {
+        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
+    });
+    not.into_iter().chain(still).collect()
+}
+
+/// Refuses `--lock` where nothing can be locked, unless that may be.
+fn may_lock(args: &WatchArgs, may_lock: bool) -> Result<(), Refusal> {
+    if !args.lock || may_lock || args.best_effort {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        RefusalCode::BackendUnavailable,
+        format!("--lock: {}", flags::HINDRANCE),
+        "start it with privilege (sudo keep watch --lock), or go on without the lock by --best-effort",
+    ))
 }
 
 fn no_terminal(error: &TerminalError) -> Refusal {

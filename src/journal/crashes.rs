@@ -43,16 +43,24 @@ pub(super) fn accepted(path: &str, text: &str) -> Event {
         kind: ChangeKind::Modified,
         snapshot: content(text),
         asked: None,
+        writer: None,
     }
 }
 
 pub(super) fn restoring(path: &str) -> Event {
     let temporary = Some(".keep-0123456789ab".into());
-    Event::Restoring { path: path.into(), temporary, quarantine: Some("q1".into()), outcome: RestoreOutcome::Rejected }
+    Event::Restoring {
+        path: path.into(),
+        temporary,
+        quarantine: Some("q1".into()),
+        outcome: RestoreOutcome::Rejected,
+        writer: None,
+    }
 }
 
 pub(super) fn restored(path: &str) -> Event {
     Event::Restored {
+        writer: None,
         path: path.into(),
         rule: Rule::Secrets,
         kind: ChangeKind::Modified,
@@ -190,6 +198,24 @@ fn a_journal_whose_session_crashed_is_not_set_aside() {
     journal.commit().expect("commits");
     let opened = reopen(&lab, 1);
     assert_eq!((opened.rotated, opened.replayed.ended_properly), (None, false));
+}
+
+#[test]
+fn a_journal_that_knows_of_something_immutable_is_not_set_aside() {
+    let lab = Lab::new();
+    run(&lab, u64::MAX);
+    let (path, id) = (".env".to_owned(), super::Object { dev: 1, ino: 2, uid: 3 });
+    let write = |event: &Event| {
+        let mut journal = lab.open();
+        journal.append(AT, event).expect("fits");
+        journal.commit().expect("commits");
+    };
+    write(&Event::Flagged { path: path.clone(), id });
+    let Opened { replayed, rotated, .. } = reopen(&lab, 1);
+    assert_eq!((rotated, replayed.ended_properly), (None, true));
+    assert_eq!(replayed.flagged, [(id, path.clone())].into());
+    write(&Event::Unflagged { path, id, missing: false });
+    assert!(reopen(&lab, 1).rotated.is_some());
 }
 
 #[test]

@@ -4,8 +4,10 @@
 //! [`crate::roots::Roots::stored`]. A field this version does not know is left out when an entry is read; an event it does
 //! not know is an error, since the accepted state may hang on it.
 
-use serde::{Deserialize, Serialize};
+use platform::Access;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::object::Object;
 use super::record::{Record, from_octal, octal};
 use super::stamps::Stamps;
 use crate::baseline::ChangeKind;
@@ -47,6 +49,9 @@ pub struct Options {
 pub struct Writer {
     /// Its process.
     pub pid: u32,
+    /// The short name of the process, a stored name as all others here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The program, a stored name.
     pub exe: Option<String>,
     /// The name it gave itself.
@@ -54,8 +59,64 @@ pub struct Writer {
     /// Names of the processes above it, nearest first.
     #[serde(default)]
     pub ancestors: Vec<String>,
+    /// Its real user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
+    /// Its control group: which container or service it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
     /// `certain`, `likely` or `unknown`.
     pub certainty: String,
+}
+
+/// What a held open came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HeldOutcome {
+    /// The person let it.
+    Allowed,
+    /// The person refused it.
+    Refused,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The path was contested, or more were held than can be asked about.
+    AutoRefused,
+    /// The watch ended before an answer.
+    RefusedAtExit,
+    /// A program the person trusts with it.
+    Trusted,
+    /// The opener went away before an answer.
+    Gone,
+}
+
+impl HeldOutcome {
+    /// Every one.
+    pub const ALL: [HeldOutcome; 7] = [
+        HeldOutcome::Allowed,
+        HeldOutcome::Refused,
+        HeldOutcome::TimedOut,
+        HeldOutcome::AutoRefused,
+        HeldOutcome::RefusedAtExit,
+        HeldOutcome::Trusted,
+        HeldOutcome::Gone,
+    ];
+
+    /// The name in reports and the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HeldOutcome::Allowed => "allowed",
+            HeldOutcome::Refused => "refused",
+            HeldOutcome::TimedOut => "timed_out",
+            HeldOutcome::AutoRefused => "auto_refused",
+            HeldOutcome::RefusedAtExit => "refused_at_exit",
+            HeldOutcome::Trusted => "trusted",
+            HeldOutcome::Gone => "gone",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
 }
 
 /// Who asked the person about a change, if it was not the watch.
@@ -64,6 +125,10 @@ pub struct Writer {
 pub enum Asked {
     /// The gate in the same terminal, before it was done.
     Gate,
+    /// The watch, when the file was opened for it.
+    Held,
+    /// Nobody: the person trusts the program that wrote.
+    Trusted,
 }
 
 /// What an entry says.
@@ -137,9 +202,12 @@ pub enum Event {
         kind: ChangeKind,
         /// The accepted state.
         snapshot: Record,
-        /// Where the person was asked, if not by the watch.
+        /// Where the person was asked, if not by the watch about the change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Asked>,
+        /// Who did it, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A change of a path in report mode was kept; the baseline moves.
     Kept {
@@ -151,6 +219,9 @@ pub enum Event {
         kind: ChangeKind,
         /// The state kept.
         snapshot: Record,
+        /// Who did it, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path is about to be put back. Durable before anything is touched.
     Restoring {
@@ -162,6 +233,9 @@ pub enum Event {
         quarantine: Option<String>,
         /// Why.
         outcome: RestoreOutcome,
+        /// Who did what is undone, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path was put back and read again.
     Restored {
@@ -179,6 +253,9 @@ pub enum Event {
         quarantine: Vec<String>,
         /// How often it was tried.
         attempts: u32,
+        /// Who did what was undone, if anything is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writer: Option<Writer>,
     },
     /// A path could not be put back; nothing was left beside it.
     RestoreFailed {
@@ -201,6 +278,22 @@ pub enum Event {
         sha256: Option<Digest>,
         /// Who did it.
         writer: Option<Writer>,
+    },
+    /// Opens of a protected file were held by the kernel until they were decided.
+    Held {
+        /// Which path.
+        path: String,
+        /// The rule that names it.
+        rule: Rule,
+        /// What it was opened for.
+        #[serde(serialize_with = "write_access", deserialize_with = "read_access")]
+        access: Access,
+        /// What they came to.
+        decision: HeldOutcome,
+        /// How many the entry stands for.
+        opens: u32,
+        /// Who opened it.
+        writer: Writer,
     },
     /// A protected file has more names than before.
     Linked {
@@ -235,6 +328,23 @@ pub enum Event {
         /// Those paths.
         paths: Vec<String>,
     },
+    /// A protected file or folder is about to be made immutable. Durable before that happens.
+    Flagged {
+        /// Where it lies.
+        path: String,
+        /// Which object it is.
+        id: Object,
+    },
+    /// It is not immutable any more, as far as that was our doing.
+    Unflagged {
+        /// Where it lay when it was made so.
+        path: String,
+        /// Which object it is.
+        id: Object,
+        /// Whether it was not found any more: deleted, or moved out of the root.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        missing: bool,
+    },
     /// The session ended properly.
     Ended {
         /// The signal that ended it.
@@ -246,7 +356,7 @@ pub enum Event {
 
 impl Event {
     /// Every event's name.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 20] = [
         "session",
         "baseline",
         "directory",
@@ -258,11 +368,14 @@ impl Event {
         "restored",
         "restore_failed",
         "transient",
+        "held",
         "linked",
         "lost",
         "contested",
         "recovered",
         "changed",
+        "flagged",
+        "unflagged",
         "ended",
     ];
 
@@ -280,14 +393,26 @@ impl Event {
             Event::Restored { .. } => "restored",
             Event::RestoreFailed { .. } => "restore_failed",
             Event::Transient { .. } => "transient",
+            Event::Held { .. } => "held",
             Event::Linked { .. } => "linked",
             Event::Lost { .. } => "lost",
             Event::Contested { .. } => "contested",
             Event::Recovered { .. } => "recovered",
             Event::Changed { .. } => "changed",
+            Event::Flagged { .. } => "flagged",
+            Event::Unflagged { .. } => "unflagged",
             Event::Ended { .. } => "ended",
         }
     }
+}
+
+fn write_access<S: Serializer>(access: &Access, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(access.name())
+}
+
+fn read_access<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Access, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Access::from_name(&name).ok_or_else(|| serde::de::Error::custom(format_args!("{name:?} is no kind of access")))
 }
 
 /// The paths in portions that each fit in one entry, for events that list paths: hundreds of thousands would not.

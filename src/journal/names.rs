@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::event::HeldOutcome;
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
 use crate::rules::{Mode, Rule};
@@ -49,6 +50,7 @@ by_name!(Mode, "the name of a mode", |mode| mode.name(), |name| {
     [Mode::Report, Mode::Restore].into_iter().find(|mode| mode.name() == name)
 });
 by_name!(ChangeKind, "the name of a kind of change", |kind| kind.name(), ChangeKind::from_name);
+by_name!(HeldOutcome, "what an open came to", |outcome| outcome.name(), HeldOutcome::from_name);
 by_name!(Digest, "64 hex digits", |digest| digest.to_string(), Digest::parse);
 
 #[cfg(test)]

@@ -10,13 +10,15 @@ use platform::Place;
 use crate::ask::{Key, shown_digest};
 use crate::baseline::{Restore, RestoreError, Row, Snapshot};
 use crate::cli::exit::causes;
-use crate::journal::{Asked, Event, Record, RestoreOutcome, rfc3339};
+use crate::journal::{Asked, Event, Journal, Record, RestoreOutcome, rfc3339};
 use crate::store::Rejection;
 
+use super::console::{Asker, OnScreen};
 use super::lines;
 use super::machine::{Answer, Effect, Input, Outcome, Refused, Seen};
 use super::report::{Decision, Kept};
 use super::session::Session;
+use super::tally::Tally;
 
 impl Session {
     /// Feeds the machine and does what comes out. Called while something is being done, it only adds to what is to do.
@@ -37,7 +39,11 @@ impl Session {
 
     /// A key that counts, for what is on the screen.
     pub(super) fn answer(&mut self, key: Key) {
-        let Some((question, version, members)) = self.parts.console.on_screen() else { return };
+        let Some(on_screen) = self.parts.console.on_screen() else { return };
+        if on_screen.asker == Asker::Hold {
+            return self.answer_question(key, on_screen);
+        }
+        let OnScreen { id: question, version, members, .. } = on_screen;
         let answer = match key {
             Key::Accept => Answer::Accept,
             Key::Reject => Answer::Reject,
@@ -65,7 +71,7 @@ impl Session {
         match effect {
             Effect::Restore(refused) => self.restore(refused),
             Effect::Accept(seen) => self.accept(seen, None),
-            Effect::AcceptApproved(seen) => self.accept(seen, Some(Asked::Gate)),
+            Effect::AcceptApproved(seen, asked) => self.accept(seen, Some(asked)),
             Effect::Keep(seen) => self.keep(seen),
             Effect::Contest(place) => {
                 let shown = self.parts.roots.shown(&place);
@@ -74,12 +80,14 @@ impl Session {
             }
             Effect::Transient(Seen { place, class, change, .. }) => {
                 self.after_bytes.remove(&place);
+                let writer = self.told_of(&place);
+                self.writers.remove(&place);
                 self.tally.note(Event::Transient {
                     path: self.parts.roots.stored(&place),
                     rule: class.rule,
                     kind: change.kind,
                     sha256: change.after.digest(),
-                    writer: None,
+                    writer,
                 });
             }
             Effect::Settled(refused) => self.restored(&refused, Vec::new()),
@@ -100,6 +108,7 @@ impl Session {
             kind: change.kind,
             snapshot: Record::of(&change.after),
             asked,
+            writer: self.told_of(place),
         };
         if let Err(reason) = self.commit_with(Some(entry)) {
             // What is not durable is not accepted: a crash would undo it without a word.
@@ -119,10 +128,12 @@ impl Session {
             self.baseline.remove(place);
         }
         self.step(Input::Accepted(place.clone()));
+        self.lock_around(place);
         self.decided(&seen, Outcome::Accepted.name(), None, None);
+        self.forget_accepted(place, change.after.id());
         self.say(&match asked {
             None => lines::decided(&shown, Outcome::Accepted),
-            Some(Asked::Gate) => lines::approved(&shown),
+            Some(asked) => lines::approved(&shown, asked),
         });
     }
 
@@ -144,7 +155,10 @@ impl Session {
             // Over the caps: it is named every time, and not remembered.
             self.baseline.remove(&place);
         }
+        let writer = self.told_of(&place);
+        self.forget_accepted(&place, change.after.id());
         self.tally.kept(Kept {
+            writer: writer.clone(),
             path: self.report_path(&place),
             rule: class.rule,
             kind: change.kind,
@@ -156,12 +170,14 @@ impl Session {
             rule: class.rule,
             kind: change.kind,
             snapshot: Record::of(&change.after),
+            writer,
         });
         self.say(&lines::kept(&shown, class.rule, change.kind.name(), &shown_digest(&change)));
     }
 
     fn restore(&mut self, refused: Refused) {
         let place = &refused.seen.place;
+        let loosened = self.loosen(place);
         let absent = Snapshot::absent();
         let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot).clone();
         let at = rfc3339(self.parts.clock.wall());
@@ -176,6 +192,7 @@ impl Session {
             rejected_at: at.clone(),
         };
         let new_dirs = &self.new_dirs;
+        let writer = self.told_of(place);
         let restore = Restore {
             root: self.parts.roots.get(place.root),
             place,
@@ -196,6 +213,7 @@ impl Session {
                 temporary: Some(intent.temporary.clone()),
                 quarantine: intent.quarantine.as_ref().map(|id| id.as_str().to_owned()),
                 outcome,
+                writer: writer.clone(),
             };
             journal.append(&at, &event).and_then(|()| journal.commit()).map_err(std::io::Error::other)
         });
@@ -220,8 +238,12 @@ impl Session {
                 let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
                 self.step(Input::Restored(place.clone()));
                 self.restored(&refused, ids);
+                self.lock_around(place);
             }
-            Err(error) => self.not_restored(&refused, &error),
+            Err(error) => {
+                self.not_restored(&refused, &error);
+                self.lock_again(&loosened);
+            }
         }
     }
 
@@ -240,7 +262,9 @@ impl Session {
             sha256_after: change.after.digest(),
             quarantine,
             attempts: failures + 1,
+            writer: self.told_of(place),
         });
+        self.writers.remove(place);
         let line = if self.nothing_is_accepted_any_more(place, *class) {
             lines::taken_away(&shown, *outcome)
         } else {
@@ -291,6 +315,7 @@ impl Session {
             sha256_after: seen.change.after.digest(),
             detected_at: self.wall(seen.detected),
             decided_at: self.parts.clock.wall(),
+            writer: self.told_of(&seen.place),
             quarantine,
             restore_attempts,
             repeats: 0,
@@ -304,23 +329,15 @@ impl Session {
 
     /// Makes the waiting entries durable, and this one with them: it is in the journal then, or nowhere.
     fn commit_with(&mut self, last: Option<Event>) -> Result<(), String> {
-        let notes = self.tally.take_notes();
-        if notes.is_empty() && last.is_none() {
-            return Ok(());
-        }
         let at = rfc3339(self.parts.clock.wall());
-        let journal = &mut self.parts.journal;
-        let mut events = notes.iter().chain(&last);
-        let appended = events.try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
-        appended.map_err(|error| {
-            journal.discard();
-            self.tally.give_back(notes);
-            causes(&error)
-        })
+        write(&mut self.tally, &mut *self.parts.journal, &at, last.as_slice())
     }
 
     /// Writes down what waits, once the questions are drawn and the files are in order.
     pub(super) fn write_down(&mut self) {
+        for line in self.parts.couriers.news() {
+            self.say(&line);
+        }
         if let Err(reason) = self.commit() {
             let now = self.now();
             self.parts.console.line_if_new(
@@ -330,6 +347,22 @@ impl Session {
             );
         }
     }
+}
+
+/// Makes the waiting entries durable, and these with them: they are in the journal then, or nowhere. Those that waited
+/// wait on.
+pub(super) fn write(tally: &mut Tally, journal: &mut dyn Journal, at: &str, last: &[Event]) -> Result<(), String> {
+    let notes = tally.take_notes();
+    if notes.is_empty() && last.is_empty() {
+        return Ok(());
+    }
+    let mut events = notes.iter().chain(last);
+    let appended = events.try_for_each(|event| journal.append(at, event)).and_then(|()| journal.commit());
+    appended.map_err(|error| {
+        journal.discard();
+        tally.give_back(notes);
+        causes(&error)
+    })
 }
 
 const fn restore_outcome(outcome: Outcome) -> RestoreOutcome {

@@ -4,7 +4,7 @@ use crate::ask::{self, Item, Turn, Wanted, attributes, shown_digest};
 use crate::baseline::Content;
 use crate::difference::{self, Format};
 
-use super::console::{Asker, Picture};
+use super::console::{Asker, Picture, Words};
 use super::question::Question;
 use super::session::Session;
 
@@ -20,10 +20,13 @@ impl Session {
         let asked = self.machine.asked();
         let wanted =
             asked.and_then(|(id, _, waiting)| Some(Wanted { id, deadline: self.machine.next_deadline()?, waiting }));
-        let turn = self.parts.console.turn(wanted);
+        let held = self.held.wanted();
+        let turn = self.parts.console.turn(wanted, held, self.wanted_choice());
         let (id, version, waiting) = match (turn, asked) {
             (Some(Turn { asker: Asker::Watch, waiting, .. }), Some((id, version, _))) => (id, version, waiting),
             (Some(Turn { asker: Asker::Gate, waiting, .. }), _) => return self.parts.console.show_gate(waiting),
+            (Some(Turn { asker: Asker::Hold, waiting, .. }), _) => return self.draw_held(waiting),
+            (Some(Turn { asker: Asker::Choice, waiting, .. }), _) => return self.show_choice(waiting),
             _ => {
                 if !self.parts.console.is_free() {
                     self.parts.console.clear();
@@ -31,11 +34,17 @@ impl Session {
                 return;
             }
         };
-        if self.parts.console.shows(id, version, waiting) || self.parts.console.puts_off(id) {
+        let asker = Asker::Watch;
+        if self.parts.console.shows(asker, id, version, waiting) || self.parts.console.puts_off(asker, id) {
             return;
         }
         let question = self.machine.question().expect("it has an id");
         let picture = self.picture(&question, waiting);
+        self.show(picture);
+    }
+
+    /// Draws a question of ours, and tells the desktop of a new one.
+    pub(super) fn show(&mut self, picture: Picture) {
         let notification = picture.words.notification();
         if self.parts.console.show(picture)
             && let Some(notifier) = &self.parts.notifier
@@ -85,12 +94,18 @@ impl Session {
             details.push("  nothing more can be shown".to_owned());
         }
         Picture {
+            asker: Asker::Watch,
             id: question.id,
             version: question.version,
             deadline: question.deadline,
             waiting,
             members: question.members.iter().map(|member| member.place.clone()).collect(),
-            words: ask::Question { items, by: None, difference: lines, waiting },
+            words: Words::Change(ask::Question {
+                items,
+                by: self.by(question.members.iter().map(|member| member.place)),
+                difference: lines,
+                waiting,
+            }),
             details,
         }
     }

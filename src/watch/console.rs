@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use platform::terminal::{RawGuard, Terminal};
-use platform::{Clock, Moment, Place};
+use platform::{Clock, Moment, Notification, Place};
 
-use crate::ask::{self, Bell, Key, Panel, Reading, SharedPanel, Turn, Turns, Wanted};
+use crate::ask::{self, Bell, Block, Key, Panel, Reading, SharedPanel, Turn, Turns, Typed, Wanted};
 use crate::gate::machine::{Question, QuestionId};
 use crate::gate::screen::Screen;
 use crate::gate::serve::{Board as _, GateKey};
 
 use super::guest::Slate;
+use super::hold::Asking;
 
 /// The open question is drawn again once in this time on the average, be it for its own sake or for lines above it,
 const DRAW_AGAIN: Duration = Duration::from_millis(50);
@@ -29,21 +30,26 @@ const LOST: &str = "keep watch: the terminal took nothing for a while; some line
 
 /// The question on the screen.
 struct Shown {
+    asker: Asker,
     id: u64,
     version: u64,
     waiting: usize,
     members: Vec<Place>,
-    words: ask::Question,
+    words: Words,
     details: Vec<String>,
 }
 
 /// Who asks at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
-    /// The watch.
+    /// The watch, about what changed.
     Watch,
+    /// The watch, about opens that are held.
+    Hold,
     /// The gate beside it.
     Gate,
+    /// The person, who wants to choose what to unlock.
+    Choice,
 }
 
 /// What was typed.
@@ -53,6 +59,8 @@ pub enum Pressed {
     Watch(Key),
     /// A key for this question of the gate.
     Gate(QuestionId, GateKey),
+    /// A key of the choice that is open.
+    Choice(Typed),
 }
 
 /// The gate in this terminal.
@@ -69,6 +77,10 @@ pub struct Console {
     turns: Turns<Asker>,
     clock: Arc<dyn Clock>,
     shown: Option<Shown>,
+    /// Which state of the choice is on the screen: its id and version, and how many questions wait.
+    choosing: Option<(u64, u64, usize)>,
+    /// Whether `u` does something.
+    unlocks: bool,
     /// Until when drawing has used up its share of time.
     drawn_for: Moment,
     /// Whether there is something newer to be shown than what was drawn.
@@ -79,8 +91,62 @@ pub struct Console {
     said: HashMap<String, (String, Moment)>,
 }
 
+/// The words of a question of the watch.
+pub enum Words {
+    /// About what changed.
+    Change(ask::Question),
+    /// About opens that are held.
+    Open(Asking),
+}
+
+impl Words {
+    fn block(&self) -> ask::Block {
+        match self {
+            Words::Change(words) => words.block(),
+            Words::Open(words) => words.block(),
+        }
+    }
+
+    fn list(&self) -> Vec<String> {
+        match self {
+            Words::Change(words) => words.list(),
+            Words::Open(words) => words.list(),
+        }
+    }
+
+    fn help(&self) -> Vec<String> {
+        match self {
+            Words::Change(words) => words.help(),
+            Words::Open(words) => words.help(),
+        }
+    }
+
+    /// What the desktop is told.
+    pub fn notification(&self) -> Notification {
+        match self {
+            Words::Change(words) => words.notification(),
+            Words::Open(words) => words.notification(),
+        }
+    }
+}
+
+/// A question of the watch that is on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnScreen {
+    /// Which of its machines asks.
+    pub asker: Asker,
+    /// The machine's id of the question.
+    pub id: u64,
+    /// What was shown of it.
+    pub version: u64,
+    /// The paths that changed, if it is about that.
+    pub members: Vec<Place>,
+}
+
 /// What is to be on the screen.
 pub struct Picture {
+    /// Which of the watch's machines asks.
+    pub asker: Asker,
     /// The machine's id and version of the question.
     pub id: u64,
     /// Goes up when what is shown differs.
@@ -89,10 +155,10 @@ pub struct Picture {
     pub deadline: Moment,
     /// How many others wait.
     pub waiting: usize,
-    /// The paths it is about.
+    /// The paths that changed, if it is about that.
     pub members: Vec<Place>,
     /// Its words.
-    pub words: ask::Question,
+    pub words: Words,
     /// What `d` shows.
     pub details: Vec<String>,
 }
@@ -106,6 +172,8 @@ impl Console {
             turns: Turns::default(),
             clock,
             shown: None,
+            choosing: None,
+            unlocks: false,
             drawn_for: Moment::default(),
             put_off: false,
             unprinted: Vec::new(),
@@ -142,20 +210,39 @@ impl Console {
         self.guest.as_ref().is_some_and(|guest| guest.wanted.is_some())
     }
 
-    /// Whose question is to be on the screen, if the watch wants this.
-    pub fn turn(&mut self, watch: Option<Wanted>) -> Option<Turn<Asker>> {
+    /// Whose question is to be on the screen, if the watch's machines, and a choice, want these.
+    pub fn turn(&mut self, watch: Option<Wanted>, hold: Option<Wanted>, choice: Option<Wanted>) -> Option<Turn<Asker>> {
         let wanted = self.guest.as_ref().and_then(|guest| guest.wanted.as_ref());
         let gate = wanted.map(|(question, waiting)| Wanted {
             id: question.id.0,
             deadline: question.deadline,
             waiting: *waiting,
         });
-        self.turns.next(&[(Asker::Watch, watch), (Asker::Gate, gate)])
+        self.turns.next(&[(Asker::Hold, hold), (Asker::Watch, watch), (Asker::Gate, gate), (Asker::Choice, choice)])
+    }
+
+    /// Puts a choice on the screen, or what has become of it.
+    pub fn show_choice(&mut self, version: (u64, u64, usize), block: impl FnOnce() -> Block, deadline: Moment) {
+        if self.choosing == Some(version) {
+            return;
+        }
+        let (id, _, waiting) = version;
+        let before = self.choosing.filter(|(known, ..)| *known == id);
+        if before.is_none() {
+            self.clear();
+        }
+        // A question that has come is heard, although it is not seen yet.
+        let bell = if before.is_some_and(|(.., before)| before < waiting) { Bell::Ring } else { Bell::Silent };
+        // It changes by the person's own keys: those go on counting.
+        let reading = if before.is_some() { Reading::Known } else { Reading::Anew };
+        self.print();
+        self.panel.get().ask(block(), deadline, bell, reading);
+        self.choosing = Some(version);
     }
 
     /// Puts the gate's question on the screen.
     pub fn show_gate(&mut self, waiting: usize) {
-        if self.shown.is_some() {
+        if self.shown.is_some() || self.choosing.is_some() {
             self.clear();
         }
         if let Some(Guest { screen, wanted: Some((question, _)) }) = &mut self.guest {
@@ -176,19 +263,23 @@ impl Console {
     }
 
     /// Whether exactly this is on the screen already.
-    pub fn shows(&self, id: u64, version: u64, waiting: usize) -> bool {
-        self.shown.as_ref().is_some_and(|shown| (shown.id, shown.version, shown.waiting) == (id, version, waiting))
+    pub fn shows(&self, asker: Asker, id: u64, version: u64, waiting: usize) -> bool {
+        let is_it =
+            |shown: &Shown| (shown.asker, shown.id, shown.version, shown.waiting) == (asker, id, version, waiting);
+        self.shown.as_ref().is_some_and(is_it)
     }
 
     /// Whether no question is on the screen.
     pub fn is_free(&self) -> bool {
-        self.shown.is_none() && self.guest.as_ref().is_none_or(|guest| guest.screen.question().is_none())
+        self.shown.is_none()
+            && self.choosing.is_none()
+            && self.guest.as_ref().is_none_or(|guest| guest.screen.question().is_none())
     }
 
     /// Whether a change of the question with this id has to wait, because it was drawn too often. Another question
     /// never has to. Until it is drawn, keys are for what can be read.
-    pub fn puts_off(&mut self, id: u64) -> bool {
-        let same = self.shown.as_ref().is_some_and(|shown| shown.id == id);
+    pub fn puts_off(&mut self, asker: Asker, id: u64) -> bool {
+        let same = self.shown.as_ref().is_some_and(|shown| (shown.asker, shown.id) == (asker, id));
         self.put_off = same && !self.may_draw();
         self.put_off
     }
@@ -199,19 +290,20 @@ impl Console {
             guest.screen.leave();
         }
         self.print();
-        let Picture { id, version, deadline, waiting, members, words, details } = picture;
+        self.choosing = None;
+        let Picture { asker, id, version, deadline, waiting, members, words, details } = picture;
         let before = self.shown.take();
         let bell = match &before {
-            Some(shown) if shown.id == id => Bell::Silent,
+            Some(shown) if (shown.asker, shown.id) == (asker, id) => Bell::Silent,
             _ => Bell::Ring,
         };
         // Only the number of those that wait differs: the person has read the rest already.
         let reading = match &before {
-            Some(shown) if (shown.id, shown.version) == (id, version) => Reading::Known,
+            Some(shown) if (shown.asker, shown.id, shown.version) == (asker, id, version) => Reading::Known,
             _ => Reading::Anew,
         };
         self.panel.get().ask(words.block(), deadline, bell, reading);
-        self.shown = Some(Shown { id, version, waiting, members, words, details });
+        self.shown = Some(Shown { asker, id, version, waiting, members, words, details });
         self.put_off = false;
         self.count_drawing();
         bell == Bell::Ring
@@ -223,15 +315,16 @@ impl Console {
             guest.screen.leave();
         }
         self.print();
-        if self.shown.take().is_some() {
+        if self.choosing.take().is_some() | self.shown.take().is_some() {
             self.panel.get().withdraw();
             self.put_off = false;
         }
     }
 
-    /// The question that is on the screen, and the paths it is about.
-    pub fn on_screen(&self) -> Option<(u64, u64, Vec<Place>)> {
-        self.shown.as_ref().map(|shown| (shown.id, shown.version, shown.members.clone()))
+    /// The question of the watch that is on the screen.
+    pub fn on_screen(&self) -> Option<OnScreen> {
+        let Shown { asker, id, version, members, .. } = self.shown.as_ref()?;
+        Some(OnScreen { asker: *asker, id: *id, version: *version, members: members.clone() })
     }
 
     /// Takes bytes from the keyboard.
@@ -245,7 +338,11 @@ impl Console {
                 key => Pressed::Gate(question, key),
             });
         }
-        self.panel.get().key(bytes, at).and_then(Key::of).map(Pressed::Watch)
+        let typed = self.panel.get().key(bytes, at)?;
+        match (typed, self.choosing) {
+            (Typed::Interrupt | Typed::Suspend, _) | (_, None) => Key::of(typed).map(Pressed::Watch),
+            (typed, Some(_)) => Some(Pressed::Choice(typed)),
+        }
     }
 
     /// When the countdown, or a terminal that took no bytes, needs attention.
@@ -312,11 +409,19 @@ impl Console {
         }
     }
 
+    /// There is something that `u` unlocks.
+    pub fn offer_unlocking(&mut self) {
+        self.unlocks = true;
+    }
+
     /// Shows the keys.
     pub fn help(&mut self) {
         self.print();
         if let Some(shown) = &self.shown {
-            let lines = shown.words.help();
+            let mut lines = shown.words.help();
+            if self.unlocks {
+                lines.push("  u  choose what to unlock for a minute, once nothing is asked any more".to_owned());
+            }
             self.lines(&lines);
         }
     }
@@ -325,7 +430,8 @@ impl Console {
     pub fn details(&mut self) {
         self.print();
         if let Some(shown) = &self.shown {
-            let mut lines = if shown.members.len() > 1 { shown.words.list() } else { Vec::new() };
+            let list = shown.words.list();
+            let mut lines = if list.len() > 1 { list } else { Vec::new() };
             lines.extend(shown.details.iter().cloned());
             self.lines(&lines);
         }

@@ -26,6 +26,7 @@ impl Session {
     /// Ends the watch in order.
     pub(super) fn finish(mut self) -> WatchReport {
         let end = self.end.clone().unwrap_or(End::Signal("SIGTERM"));
+        self.refuse_held();
         self.step(Input::Stop);
         self.end_guest(&end);
         // Before the first walk is over, a path that is not known is not one that was added.
@@ -35,8 +36,11 @@ impl Session {
             if self.machine.question().is_none() && self.machine.open().is_empty() {
                 break;
             }
+            self.refuse_held();
             self.step(Input::Stop);
         }
+        self.end_hold();
+        self.unlock_everything();
         let failed: Vec<_> = self.machine.unrestored().cloned().collect();
         let in_order = failed.is_empty();
         for Refused { seen, failures, .. } in &failed {
@@ -61,6 +65,9 @@ impl Session {
             self.forget_objects();
         }
         self.parts.console.clear();
+        for line in self.parts.couriers.finish() {
+            self.say(&line);
+        }
         let summary = self.summary(&end);
         self.say(&summary);
         self.parts.console.finish();
@@ -76,8 +83,10 @@ impl Session {
             End::Signal(_) | End::Broke(_) => Signal::Terminate,
         });
         for message in self.parts.messages.wait(Duration::ZERO, 0) {
-            if let Message::Gate(slate) = message {
-                self.parts.console.gate_says(*slate);
+            match message {
+                Message::Gate(slate) => self.parts.console.gate_says(*slate),
+                Message::Held(news) => self.take_held(news),
+                _ => {}
             }
         }
     }
@@ -125,7 +134,9 @@ impl Session {
             frozen: self.options.frozen,
             scope: self.options.scope.clone(),
             contested: self.machine.contested().map(|place| self.report_path(place)).collect(),
+            held: self.tally.held.clone(),
             linked: self.tally.linked_paths(|place| self.report_path(place)),
+            locked: self.tally.locked,
             lost: self.tally.losses(),
             trapped_signal: match end {
                 End::Signal(signal) => Some(signal),

@@ -25,6 +25,7 @@ impl Session {
             Message::Input(InputEvent::Bytes { bytes, at }) => match self.parts.console.key(&bytes, at) {
                 Some(Pressed::Watch(key)) => self.pressed(key),
                 Some(Pressed::Gate(question, key)) => self.pressed_for_gate(question, key),
+                Some(Pressed::Choice(typed)) => self.chosen(typed),
                 None => {}
             },
             Message::Input(InputEvent::Foreground) => self.parts.console.resume(),
@@ -36,6 +37,7 @@ impl Session {
             Message::Input(_) => {}
             Message::Signal(signal) => self.signalled(signal),
             Message::Gate(slate) => self.parts.console.gate_says(*slate),
+            Message::Held(news) => self.take_held(news),
         }
     }
 
@@ -116,6 +118,7 @@ impl Session {
     /// Everything must be compared: the known paths now; the backend lists the rest again by itself.
     pub(super) fn lost(&mut self, cause: LostCause) {
         let at = self.now();
+        self.parts.account.missed();
         let name = self.tally.lost(&cause);
         if let (LostCause::Unreadable(dir), Phase::Walking { .. }) = (&cause, &self.phase) {
             self.tally.note(Event::Unguarded { path: self.parts.roots.stored(dir), stamps: None });
@@ -182,6 +185,7 @@ impl Session {
             Key::Accept | Key::Reject | Key::Each => self.answer(key),
             Key::Details => self.show_details(),
             Key::Help => self.parts.console.help(),
+            Key::Unlock => self.wants_to_unlock(),
         }
     }
 

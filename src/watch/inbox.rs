@@ -1,9 +1,9 @@
-//! What waits for the core thread: hints, what the person types, signals.
+//! What waits for the core thread: hints, what the person types, signals, opens that are held.
 //!
 //! Promise: whoever posts never waits, and what waits is bounded however long the core thread is busy. A hint that already
 //! waits is not taken twice, since one look answers both; where there are more places than there is room for,
 //! [`Message::Overflow`] stands for the rest, so that nothing goes unlooked at. Hints come out in the order in which they
-//! were posted; what the person says comes before them.
+//! were posted; what the person says and what programs wait for comes before them.
 //! Limit: the paths that a walk finds are not counted: they are as many as the tree has, and one left out would pass for
 //! one that was added.
 
@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use platform::signals::Signal;
 use platform::terminal::InputEvent;
-use platform::{Hint, LostCause, Moment};
+use platform::{HeldId, Hint, LostCause, Moment, Opening};
 
 use crate::baseline::Caps;
 
 use super::guest::Slate;
+use super::hold::{News, Notes, Trouble};
 
 /// Room for hints beyond the largest protected set: listing all of that again must not overflow by itself.
 const SPARE_ROOM: usize = 1 << 16;
@@ -40,6 +41,8 @@ pub enum Message {
     Signal(Signal),
     /// What the gate in this terminal has to say.
     Gate(Box<Slate>),
+    /// About an open that is held.
+    Held(News),
 }
 
 /// An empty inbox, and the way into it.
@@ -65,6 +68,7 @@ struct Waiting {
     /// Input and signals.
     voices: VecDeque<Message>,
     slate: Option<Slate>,
+    held: Notes,
     hints: VecDeque<Hint>,
     /// The hints that wait, without their times.
     known: HashSet<Hint>,
@@ -83,7 +87,11 @@ impl Shared {
 
 impl Waiting {
     fn is_empty(&self) -> bool {
-        self.voices.is_empty() && self.slate.is_none() && self.hints.is_empty() && !self.overflowed
+        self.voices.is_empty()
+            && self.slate.is_none()
+            && self.held.is_empty()
+            && self.hints.is_empty()
+            && !self.overflowed
     }
 
     fn hint(&mut self, hint: Hint, room: usize) {
@@ -173,6 +181,26 @@ impl Post {
         self.leave(|waiting| say(waiting.slate.get_or_insert_default()));
     }
 
+    /// Leaves an open that is held. Where nobody looks any more, whoever ends the watch refuses it.
+    pub fn held(&self, id: HeldId, opening: Opening) {
+        self.leave(|waiting| waiting.held.held(id, opening));
+    }
+
+    /// The opener of a held open is gone.
+    pub fn held_is_gone(&self, id: HeldId) {
+        self.leave(|waiting| waiting.held.gone(id));
+    }
+
+    /// Whether the person trusts the opener of a held open.
+    pub fn held_is_vetted(&self, id: HeldId, trusted: bool) {
+        self.leave(|waiting| waiting.held.vetted(id, trusted));
+    }
+
+    /// Those who read opens are in trouble.
+    pub fn held_trouble(&self, trouble: Trouble) {
+        self.leave(|waiting| waiting.held.trouble(trouble));
+    }
+
     fn leave(&self, put: impl FnOnce(&mut Waiting)) -> bool {
         let mut waiting = self.shared.waiting();
         if waiting.closed {
@@ -203,6 +231,7 @@ impl Inbox {
         let (mut waiting, _) = arrived.unwrap_or_else(PoisonError::into_inner);
         let voices = std::mem::take(&mut waiting.voices);
         let slate = waiting.slate.take().map(|slate| Message::Gate(Box::new(slate)));
+        let held = waiting.held.take().map(Message::Held);
         let mut overflowed = false;
         let mut known = HashSet::new();
         if self.taken.is_empty() {
@@ -215,7 +244,13 @@ impl Inbox {
         // May be large, and nobody has to wait for that.
         drop(known);
         let hints = self.taken.drain(..self.taken.len().min(most)).map(Message::Hint);
-        voices.into_iter().chain(slate).chain(overflowed.then_some(Message::Overflow)).chain(hints).collect()
+        voices
+            .into_iter()
+            .chain(held)
+            .chain(slate)
+            .chain(overflowed.then_some(Message::Overflow))
+            .chain(hints)
+            .collect()
     }
 }
 

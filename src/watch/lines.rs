@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use platform::event::Powers;
+
+use crate::journal::Asked;
 use crate::rules::Rule;
 
 use super::machine::Outcome;
@@ -9,6 +12,14 @@ use super::machine::Outcome;
 /// `1 protected file`, `2 protected files`.
 pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The backend, and what it can do besides.
+pub fn backend(name: &str, powers: Powers) -> String {
+    let Powers { whole_file_system, names_the_writer } = powers;
+    let besides = [(whole_file_system, "whole filesystem"), (names_the_writer, "names the writer")];
+    let besides: Vec<_> = besides.into_iter().filter_map(|(has, what)| has.then_some(what)).collect();
+    if besides.is_empty() { name.to_owned() } else { format!("{name} ({})", besides.join(", ")) }
 }
 
 /// The start line.
@@ -19,12 +30,16 @@ pub fn started(
     timeout: Duration,
     frozen: bool,
     scope: Option<&str>,
+    promises: Option<&str>,
 ) -> String {
     let mut line = format!(
         "keep watch: {} in {root}; {backend}; undecided changes are restored after {} s",
         counted(files, "protected file"),
         timeout.as_secs()
     );
+    if let Some(promises) = promises {
+        line.push_str(&format!("; {promises}"));
+    }
     if frozen {
         line.push_str(" (dependencies frozen)");
     }
@@ -45,9 +60,14 @@ pub fn decided(path: &str, outcome: Outcome) -> String {
     }
 }
 
-/// A change was allowed at the gate's question.
-pub fn approved(path: &str) -> String {
-    format!("keep watch: {path} accepted (as answered at the gate)")
+/// A change was allowed at another question, or is a trusted program's.
+pub fn approved(path: &str, asked: Asked) -> String {
+    let how = match asked {
+        Asked::Gate => "as answered at the gate",
+        Asked::Held => "as answered when it was opened",
+        Asked::Trusted => "written by a trusted program",
+    };
+    format!("keep watch: {path} accepted ({how})")
 }
 
 /// What was decided about something that has nothing to be put back: it was taken away.
@@ -99,6 +119,14 @@ pub fn kept(path: &str, rule: Rule, kind: &str, digest: &str) -> String {
     format!("keep watch: {path} changed ({rule}, {kind}, {digest}); kept, reported only")
 }
 
+/// A protected file was open for writing when the watch began; by whom, if that is known.
+pub fn held(path: &str, by: Option<(String, u32)>, is_mapped: bool) -> String {
+    let how = if is_mapped { "mapped" } else { "held open" };
+    let by =
+        by.map_or_else(|| "a program that cannot be looked at".to_owned(), |(name, pid)| format!("{name} (pid {pid})"));
+    format!("keep watch: warning: {path} is {how} for writing by {by}")
+}
+
 /// Another name was made for a protected file.
 pub fn linked(path: &str, rule: Rule, names: u64) -> String {
     format!(
@@ -109,6 +137,46 @@ pub fn linked(path: &str, rule: Rule, names: u64) -> String {
 /// A path is contested from now on.
 pub fn contested(path: &str, limit: u32) -> String {
     format!("keep watch: {path} is contested: refused {limit} times, from now on restored without asking")
+}
+
+/// What can be done about the lock.
+pub fn can_unlock() -> String {
+    format!("keep watch: u unlocks one path for {} s", super::lock::minutes::MINUTE.as_secs())
+}
+
+/// A path can be changed for a while.
+pub fn unlocked(path: &str) -> String {
+    format!("keep watch: {path} is unlocked for {} s", super::lock::minutes::MINUTE.as_secs())
+}
+
+/// A path's minute is over.
+pub fn locked_again(path: &str) -> String {
+    format!("keep watch: {path} is locked again")
+}
+
+/// A path's minute is over, and there is nothing to be locked.
+pub fn gone_unlocked(path: &str) -> String {
+    format!("keep watch: the minute of {path} is over; there is nothing to be locked")
+}
+
+/// Somebody with privilege took our flag off.
+pub fn taken_off(path: &str) -> String {
+    format!("keep watch: somebody unlocked {path}; it is locked again")
+}
+
+/// A path could not be locked.
+pub fn not_locked(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} is NOT locked: {reason}")
+}
+
+/// A path could not be unlocked.
+pub fn not_unlocked(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} could not be unlocked: {reason}")
+}
+
+/// The watch ends, and a path stays locked.
+pub fn left_locked(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} stays locked: {reason}; sudo keep recover unlocks what is there")
 }
 
 /// What differs from the last run.
@@ -128,14 +196,22 @@ mod tests {
 
     #[test]
     fn the_start_line_says_what_is_special() {
-        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None);
+        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None, None);
         assert_eq!(
             plain,
             "keep watch: 23 protected files in /repo; fanotify; undecided changes are restored after 20 s"
         );
-        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"));
+        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"), Some("x is held"));
         assert!(special.starts_with("keep watch: 1 protected file in /r; poll;"), "{special}");
-        assert!(special.ends_with("after 7 s (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+        assert!(special.ends_with("after 7 s; x is held (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+    }
+
+    #[test]
+    fn the_backend_is_said_with_what_it_can_do_besides() {
+        let powers = |whole_file_system, names_the_writer| Powers { whole_file_system, names_the_writer };
+        assert_eq!(backend("fanotify", powers(false, false)), "fanotify");
+        assert_eq!(backend("fanotify", powers(false, true)), "fanotify (names the writer)");
+        assert_eq!(backend("fanotify", powers(true, true)), "fanotify (whole filesystem, names the writer)");
     }
 
     #[test]

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use platform::{FileType, Moment, Place, RelPath};
+use serde_json::{Value, json};
 
 use crate::baseline::{Change, ChangeKind, Content, Look, LookError, Snapshot, look, look_and_store};
-use crate::journal::Event;
+use crate::journal::{Asked, Event};
 use crate::rules::{Class, Mode};
 
 use super::machine::{Input, Seen};
 use super::session::Session;
+use super::writers::Before;
 
 /// Whether what was looked at is in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,9 @@ impl Session {
         for (place, at) in due.collect::<Vec<_>>() {
             // Stays in the list until the look, so that it is not put off again.
             self.to_look.insert(place, at);
+        }
+        for place in self.passes.due(now) {
+            self.to_look.entry(place).or_insert(now);
         }
         while let Some((place, at)) = self.to_look.pop_first() {
             self.look_at(&place, at);
@@ -78,13 +83,17 @@ impl Session {
     /// Looks at one path and tells the machine what came of it.
     pub(super) fn look_at(&mut self, place: &Place, at: Moment) {
         // What is accepted without another question is stored before.
-        if self.parts.approvals.has(place) && self.look_to_accept(place, at).is_ok() {
+        let is_expected = self.parts.approvals.has(place)
+            || self.passes.is_due(place, self.now())
+            || (self.end.is_some() && self.passes.has(place));
+        if is_expected && self.look_to_accept(place, at).is_ok() {
             return;
         }
         let Some(class) = self.class_of(place) else { return };
         let max_bytes = self.options.max_file_bytes;
+        let before = self.mark(place);
         let looked = look(self.parts.roots.get(place.root), &place.path, max_bytes);
-        self.judge(place, class, looked, at, Stored::No);
+        self.judge(place, class, looked, (at, before), Stored::No);
     }
 
     /// Looks at one path, puts its content into the store, and tells the machine. `false` if the content could not be
@@ -92,13 +101,14 @@ impl Session {
     pub(super) fn look_to_accept(&mut self, place: &Place, at: Moment) -> Result<(), String> {
         let Some(class) = self.class_of(place) else { return Ok(()) };
         let max_bytes = self.options.max_file_bytes;
+        let before = self.mark(place);
         let looked = look_and_store(self.parts.roots.get(place.root), &place.path, max_bytes, &self.parts.objects);
         let refused = match &looked {
             Ok(_) => Ok(()),
             Err(error) => Err(crate::cli::exit::causes(error)),
         };
         if !matches!(looked, Err(LookError::Store { .. })) {
-            self.judge(place, class, looked, at, Stored::Yes);
+            self.judge(place, class, looked, (at, before), Stored::Yes);
         }
         refused
     }
@@ -108,7 +118,14 @@ impl Session {
         self.baseline.get(place).map(|row| row.class).or_else(|| self.parts.rules.classify(place))
     }
 
-    fn judge(&mut self, place: &Place, class: Class, looked: Result<Look, LookError>, at: Moment, stored: Stored) {
+    fn judge(
+        &mut self,
+        place: &Place,
+        class: Class,
+        looked: Result<Look, LookError>,
+        (at, before): (Moment, Before),
+        stored: Stored,
+    ) {
         let now = match looked {
             Ok(look) => {
                 self.remember_bytes(place, look.bytes);
@@ -130,6 +147,7 @@ impl Session {
                 Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }
             }
         };
+        let now = self.without_our_flag(place, now);
         let change = if self.lies_aside(place, &now) {
             None
         } else if let Some(start) = self.unread_at_start(place, &now) {
@@ -137,6 +155,10 @@ impl Session {
         } else {
             self.compare(place, &now)
         };
+        let is_new = change.as_ref().is_some_and(|change| self.machine.last_seen(place) != Some(change));
+        if let Some(change) = &change {
+            self.ask_who(place, change, is_new, before);
+        }
         if let Some(change) = &change
             && class.mode == Mode::Restore
             && stored == Stored::Yes
@@ -144,24 +166,40 @@ impl Session {
         {
             self.settling.remove(place);
             let seen = Seen { place: place.clone(), class, change: change.clone(), detected: at };
-            return self.step(Input::Approved(seen));
+            return self.step(Input::Approved(seen, Asked::Gate));
         }
+        if let Some(change) = &change {
+            let seen = Seen { place: place.clone(), class, change: change.clone(), detected: at };
+            if self.is_let(&seen, before, stored == Stored::Yes) {
+                self.settling.remove(place);
+                return;
+            }
+        }
+        self.passes.forget(place);
         let Some(at) = self.settle(place, class, change.as_ref(), at) else { return };
         if change.is_none() {
             self.after_bytes.remove(place);
             self.notice_the_same(place, class, &now);
+            self.settled(place, now.id(), before);
         }
         if let Some(change) = &change
-            && self.machine.last_seen(place).is_none_or(|last| last != change)
+            && is_new
         {
             let digest = change.after.digest().map(|digest| digest.to_string());
+            let writer = self.told_of(place).map_or(Value::Null, |writer| json!(writer));
             self.log(
                 "changed",
                 place,
-                &[("rule", class.rule.name().into()), ("kind", change.kind.name().into()), ("sha256", digest.into())],
+                &[
+                    ("rule", class.rule.name().into()),
+                    ("kind", change.kind.name().into()),
+                    ("sha256", digest.into()),
+                    ("writer", writer),
+                ],
             );
         }
-        self.step(Input::Looked { place: place.clone(), class, change, detected: at });
+        let by = change.as_ref().and_then(|_| self.is_by(place));
+        self.step(Input::Looked { place: place.clone(), class, change, detected: at, by });
     }
 
     /// Whether the person has allowed this at the gate's question, and what was stored of it is durable.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use platform::{Moment, Place};
 
 use crate::baseline::Change;
+use crate::journal::Asked;
 use crate::rules::{Class, Mode};
 
 use super::question::{Group, Order, Question};
@@ -20,7 +21,7 @@ mod queue;
 mod refusals;
 
 pub use effect::{Effect, Outcome, Refused, Seen};
-pub use input::{Answer, Input};
+pub use input::{Answer, By, Input};
 pub use queue::{BURST_GAP, BURST_LENGTH};
 pub use refusals::{RETRIES, RETRY_SLOWLY};
 
@@ -92,10 +93,11 @@ impl Machine {
         let mut effects = Vec::new();
         self.expire(now, &mut effects);
         match input {
-            Input::Looked { place, class, change, detected } => {
-                self.looked(place, class, change, detected.min(now), now, &mut effects);
+            Input::Looked { place, class, change, detected, by } => {
+                self.looked(place, class, change, (detected.min(now), now), by, &mut effects);
             }
-            Input::Approved(seen) => self.approved(seen, now, &mut effects),
+            Input::Named(place) => self.named(&place),
+            Input::Approved(seen, asked) => self.approved(seen, asked, now, &mut effects),
             Input::Passed(seen) => self.passed(seen, now, &mut effects),
             Input::Answer { answer, question, version, held } => {
                 self.answered(answer, question, version, &held, &mut effects);
@@ -197,8 +199,8 @@ impl Machine {
         place: Place,
         class: Class,
         change: Option<Change>,
-        detected: Moment,
-        now: Moment,
+        (detected, now): (Moment, Moment),
+        by: Option<By>,
         effects: &mut Vec<Effect>,
     ) {
         let Some(change) = change else { return self.vanished(&place, effects) };
@@ -240,7 +242,7 @@ impl Machine {
         let history = self.histories.get(&place).copied().unwrap_or_default();
         let sticky = [history.deadline, history.unasked].into_iter().flatten().filter(|deadline| *deadline > now);
         let deadline = sticky.min().unwrap_or(detected + self.settings.decision_timeout);
-        let order = self.order_for(class, detected);
+        let order = self.order_for(class, detected, by);
         let group = self.groups.get_mut(&order).expect("just found or made");
         group.last = group.last.max(detected);
         let (seat, version) = group.admit(place.clone());
@@ -251,12 +253,19 @@ impl Machine {
         self.expire(now, effects);
     }
 
+    /// What is shown of the path differs: who it was.
+    fn named(&mut self, place: &Place) {
+        if let Some(pending) = self.pending.get(place) {
+            self.groups.get_mut(&pending.order).expect("what is pending is in a question").version += 1;
+        }
+    }
+
     /// The person has been asked already: what waits of the path is settled by that.
-    fn approved(&mut self, seen: Seen, now: Moment, effects: &mut Vec<Effect>) {
+    fn approved(&mut self, seen: Seen, asked: Asked, now: Moment, effects: &mut Vec<Effect>) {
         let Seen { place, class, change, detected } = &seen;
         if self.refused.contains_key(place) || self.accepting.contains_key(place) {
             // What is under way with the path comes to its end first.
-            return self.looked(place.clone(), *class, Some(change.clone()), *detected, now, effects);
+            return self.looked(place.clone(), *class, Some(change.clone()), (*detected, now), None, effects);
         }
         let pending = self.take_pending(place).unwrap_or_else(|| {
             let order = (self.next_group, 0);
@@ -265,7 +274,7 @@ impl Machine {
             Pending { seen: seen.clone(), deadline, order, seat: 0, joined: 0, changed: 0 }
         });
         self.accepting.insert(place.clone(), Pending { seen: seen.clone(), ..pending });
-        effects.push(Effect::AcceptApproved(seen));
+        effects.push(Effect::AcceptApproved(seen, asked));
     }
 
     fn vanished(&mut self, place: &Place, effects: &mut Vec<Effect>) {

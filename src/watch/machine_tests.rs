@@ -3,9 +3,10 @@ use std::time::Duration;
 use platform::{Moment, Place, RelPath};
 use proptest::prelude::*;
 
-use super::machine::{Answer, Effect, Input, Machine, Outcome, Refused, Seen, Settings};
+use super::machine::{Answer, By, Effect, Input, Machine, Outcome, Refused, Seen, Settings};
 use crate::baseline::{Change, ChangeKind, Content, Snapshot};
 use crate::digest::Digest;
+use crate::journal::Asked;
 use crate::rules::{Class, Mode, Rule};
 
 const SECRET: Class = Class { rule: Rule::Secrets, mode: Mode::Restore };
@@ -33,7 +34,18 @@ impl Run {
     }
 
     fn looked(&mut self, path: &str, class: Class, change: Option<Change>, millis: u64) -> Vec<Effect> {
-        self.0.step(Input::Looked { place: place(path), class, change, detected: at(millis) }, at(millis))
+        self.looked_by(path, class, change, millis, None)
+    }
+
+    fn looked_by(
+        &mut self,
+        path: &str,
+        class: Class,
+        change: Option<Change>,
+        millis: u64,
+        by: Option<By>,
+    ) -> Vec<Effect> {
+        self.0.step(Input::Looked { place: place(path), class, change, detected: at(millis), by }, at(millis))
     }
 
     fn write(&mut self, path: &str, content: &str, millis: u64) -> Vec<Effect> {
@@ -268,6 +280,30 @@ fn changes_of_one_burst_are_one_question() {
 }
 
 #[test]
+fn changes_of_one_process_are_one_question_whatever_their_rules() {
+    let mut run = Run::new(3);
+    let (one, other) = (Some((7, Some(1))), Some((7, Some(2))));
+    run.looked_by(".env", SECRET, Some(change("one")), 0, one);
+    run.looked_by("ci.yml", CI, Some(change("two")), 10, one);
+    assert_eq!(run.shown(), [".env", "ci.yml"]);
+    run.looked_by("other.yml", CI, Some(change("two")), 20, other);
+    assert_eq!(run.shown(), [".env", "ci.yml"], "another process had the number by then");
+    run.looked_by("late.yml", CI, Some(change("two")), 300, one);
+    assert_eq!(run.shown(), [".env", "ci.yml"], "it is another burst");
+}
+
+#[test]
+fn a_writer_that_becomes_known_is_shown_and_extends_nothing() {
+    let mut run = Run::new(3);
+    run.write(".env", "one", 0);
+    let (question, version) = run.on_screen();
+    assert_eq!(run.0.step(Input::Named(place(".env")), at(5_000)), []);
+    assert_eq!(run.on_screen(), (question, version + 1));
+    assert_eq!(run.0.question().expect("asked").deadline, at(20_000));
+    assert_eq!(run.0.step(Input::Named(place("other")), at(5_000)), []);
+}
+
+#[test]
 fn a_burst_ends_after_half_a_second() {
     let mut run = Run::new(3);
     for number in 0..30 {
@@ -419,7 +455,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 impl Run {
     fn approved(&mut self, path: &str, content: &str, millis: u64) -> Vec<Effect> {
         let seen = Seen { place: place(path), class: SECRET, change: change(content), detected: at(millis) };
-        self.0.step(Input::Approved(seen), at(millis))
+        self.0.step(Input::Approved(seen, Asked::Gate), at(millis))
     }
 }
 
@@ -427,11 +463,13 @@ impl Run {
 fn what_was_allowed_at_another_question_is_accepted_and_ends_its_own() {
     let mut run = Run::new(3);
     let effects = run.approved(".env", "asked elsewhere", 0);
-    assert!(matches!(&effects[..], [Effect::AcceptApproved(seen)] if seen.change == change("asked elsewhere")));
+    assert!(
+        matches!(&effects[..], [Effect::AcceptApproved(seen, Asked::Gate)] if seen.change == change("asked elsewhere"))
+    );
     assert_eq!(run.0.step(Input::Accepted(place(".env")), at(1)), []);
     // One that waits already is settled by it, whatever was shown.
     run.write(".env", "shown", 10);
-    assert!(matches!(&run.approved(".env", "allowed", 20)[..], [Effect::AcceptApproved(_)]));
+    assert!(matches!(&run.approved(".env", "allowed", 20)[..], [Effect::AcceptApproved(..)]));
     assert!(run.0.question().is_none());
     assert_eq!(run.tick(60_000), [], "its deadline is gone with it");
 }
@@ -454,7 +492,7 @@ fn a_path_on_its_way_back_is_not_accepted_in_between() {
     run.answer(Answer::Reject, 400);
     assert_eq!(run.approved(".env", "allowed", 500), []);
     run.restored(".env");
-    assert!(matches!(&run.approved(".env", "allowed", 600)[..], [Effect::AcceptApproved(_)]));
+    assert!(matches!(&run.approved(".env", "allowed", 600)[..], [Effect::AcceptApproved(..)]));
 }
 
 proptest! {

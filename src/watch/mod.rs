@@ -8,11 +8,16 @@ mod ending;
 pub mod expected;
 pub mod guest;
 mod hearing;
+mod held;
+pub mod hold;
 pub mod inbox;
 pub mod lines;
+pub mod lock;
+mod locking;
 mod looking;
 pub mod machine;
 mod new_dirs;
+pub mod promises;
 mod question;
 pub mod recovery;
 pub mod report;
@@ -22,7 +27,9 @@ pub mod survey;
 pub mod sweep;
 mod sweeping;
 pub mod tally;
+mod unlocking;
 mod unread;
+pub mod writers;
 
 #[cfg(test)]
 mod machine_tests;

@@ -7,7 +7,7 @@ use platform::{Moment, Place};
 use crate::baseline::Change;
 use crate::rules::{Class, Rule};
 
-use super::machine::Pending;
+use super::machine::{By, Pending};
 
 /// Place of a question in the queue: its number, and the number of the part it was taken apart into.
 pub(super) type Order = (u64, u64);
@@ -17,6 +17,8 @@ pub(super) type Order = (u64, u64);
 pub(super) struct Group {
     pub(super) id: u64,
     pub(super) rule: Rule,
+    /// Which process made the first of them, if that is known.
+    pub(super) by: Option<By>,
     pub(super) first: Moment,
     pub(super) last: Moment,
     /// Whether more of the same burst may join.
@@ -29,7 +31,7 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(id: u64, rule: Rule, at: Moment) -> Self {
-        Self { id, rule, first: at, last: at, open: true, version: 0, members: BTreeMap::new() }
+        Self { id, rule, by: None, first: at, last: at, open: true, version: 0, members: BTreeMap::new() }
     }
 
     /// Gives the path a seat, and returns that and the version at which it joined.

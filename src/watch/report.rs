@@ -5,13 +5,16 @@
 
 use std::time::SystemTime;
 
+use platform::Access;
 use serde_json::{Map, Value, json};
 
 use crate::baseline::ChangeKind;
 use crate::digest::Digest;
-use crate::journal::rfc3339;
+use crate::journal::{HeldOutcome, Writer, rfc3339};
 use crate::rules::Rule;
 use crate::rules::assemble::ScopeSource;
+
+use super::lock::Locked;
 
 /// Name and version of the JSON form.
 pub const SCHEMA: &str = "gantry.cage-watch.v1";
@@ -62,6 +65,8 @@ pub struct Decision {
     pub detected_at: SystemTime,
     /// When it was decided, or restored.
     pub decided_at: SystemTime,
+    /// Who did it, if anything is known.
+    pub writer: Option<Writer>,
     /// Where the rejected bytes lie.
     pub quarantine: Option<String>,
     /// How many tries the restore took, if more than one or if it failed.
@@ -83,6 +88,29 @@ pub struct Kept {
     pub sha256_after: Option<Digest>,
     /// When it was first seen.
     pub detected_at: SystemTime,
+    /// Who did it, if anything is known.
+    pub writer: Option<Writer>,
+}
+
+/// What held opens of one file by one program came to.
+#[derive(Debug, Clone)]
+pub struct HeldRow {
+    /// The path.
+    pub path: ReportPath,
+    /// The rule.
+    pub rule: Rule,
+    /// What it was opened for.
+    pub access: Access,
+    /// What they came to.
+    pub decision: HeldOutcome,
+    /// How many they were.
+    pub opens: u32,
+    /// When the one that stands for them was held.
+    pub opened_at: SystemTime,
+    /// When it was decided.
+    pub decided_at: SystemTime,
+    /// Who.
+    pub writer: Writer,
 }
 
 /// An interrupted earlier run that was put right before this one.
@@ -123,8 +151,12 @@ pub struct WatchReport {
     pub scope: Option<Vec<ScopeSource>>,
     /// Paths restored without asking.
     pub contested: Vec<ReportPath>,
+    /// Opens that were held, and what they came to.
+    pub held: Vec<HeldRow>,
     /// Protected files to which another name was made.
     pub linked: Vec<ReportPath>,
+    /// How much was locked at the start; `None` if nothing was to be.
+    pub locked: Option<Locked>,
     /// How often everything had to be compared, by cause.
     pub lost: Vec<(String, u64)>,
     /// The signal that ended the watch.
@@ -166,7 +198,9 @@ impl WatchReport {
                 globs.iter().map(|each| json!({"glob": each.glob, "source": each.source})).collect::<Vec<_>>()
             }),
             "contested": texts(&self.contested),
+            "held": self.held.iter().map(HeldRow::to_json).collect::<Vec<_>>(),
             "linked": texts(&self.linked),
+            "locked": self.locked.map(|locked| json!({"files": locked.files, "folders": locked.folders})),
             "lost": self.lost.iter().map(|(cause, times)| (cause.clone(), json!(times))).collect::<Map<_, _>>(),
             "trapped_signal": self.trapped_signal,
             "session_log": self.session_log.text(),
@@ -199,7 +233,7 @@ impl Decision {
         row.insert("sha256_after".into(), self.sha256_after.map(|digest| digest.to_string()).into());
         row.insert("detected_at".into(), rfc3339(self.detected_at).into());
         row.insert("decided_at".into(), rfc3339(self.decided_at).into());
-        row.insert("writer".into(), Value::Null);
+        row.insert("writer".into(), json!(self.writer));
         row.insert("quarantine".into(), self.quarantine.clone().into());
         if let Some(attempts) = self.restore_attempts {
             row.insert("restore_attempts".into(), attempts.into());
@@ -207,6 +241,21 @@ impl Decision {
         if self.repeats > 0 {
             row.insert("repeats".into(), self.repeats.into());
         }
+        Value::Object(row)
+    }
+}
+
+impl HeldRow {
+    fn to_json(&self) -> Value {
+        let mut row = Map::new();
+        self.path.put(&mut row);
+        row.insert("rule".into(), self.rule.name().into());
+        row.insert("access".into(), self.access.name().into());
+        row.insert("decision".into(), self.decision.name().into());
+        row.insert("opens".into(), self.opens.into());
+        row.insert("opened_at".into(), rfc3339(self.opened_at).into());
+        row.insert("decided_at".into(), rfc3339(self.decided_at).into());
+        row.insert("writer".into(), json!(self.writer));
         Value::Object(row)
     }
 }
@@ -219,6 +268,7 @@ impl Kept {
         row.insert("kind".into(), self.kind.name().into());
         row.insert("sha256_after".into(), self.sha256_after.map(|digest| digest.to_string()).into());
         row.insert("detected_at".into(), rfc3339(self.detected_at).into());
+        row.insert("writer".into(), json!(self.writer));
         Value::Object(row)
     }
 }

@@ -3,17 +3,18 @@
 //! Promise: the question is drawn before anything slow happens; whatever a hint says, only comparison decides. Limit: one
 //! thread does all looking and restoring, so a restore of a huge file delays the next question by its own length.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use platform::event::Subscription;
+use platform::event::{Powers, Subscription};
 use platform::lock::Lock;
 use platform::notify::Notifier;
-use platform::{Clock, FileId, LostCause, Moment, Place, Stat};
+use platform::{Account, Clock, FileId, Flags, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
+use crate::journal::forward::Couriers;
 use crate::journal::{Journal, SessionLog, rfc3339};
 use crate::roots::Roots;
 use crate::rules::assemble::ScopeSource;
@@ -24,13 +25,17 @@ use super::approvals::{Approvals, NewFile};
 use super::console::Console;
 use super::expected::Expected;
 use super::guest::{Guest, Opening};
+use super::hold::{self, Hold, Passes};
 use super::inbox::Inbox;
+use super::locking::Locking;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::new_dirs::NewDirs;
+use super::promises::Promises;
 use super::report::ReportPath;
 use super::sweep::Sweep;
 use super::tally::Tally;
+use super::writers::Known;
 
 /// Starts polling as a second backend, where the first cannot cover something.
 pub type StartPolling = Box<dyn FnMut() -> Option<Box<dyn Subscription>>>;
@@ -49,6 +54,8 @@ pub struct Parts {
     pub journal: Box<dyn Journal>,
     /// The log of this session.
     pub log: SessionLog,
+    /// Those who are told of what the journal says.
+    pub couriers: Arc<Couriers>,
     /// The terminal.
     pub console: Console,
     /// Desktop notifications, unless switched off.
@@ -59,6 +66,8 @@ pub struct Parts {
     pub messages: Inbox,
     /// The running backend.
     pub backend: Box<dyn Subscription>,
+    /// Who knows who changed something.
+    pub account: Arc<dyn Account>,
     /// The lock of the root.
     pub lock: Lock,
     /// Polling, for what the backend cannot cover.
@@ -67,6 +76,12 @@ pub struct Parts {
     pub gate: Option<Opening>,
     /// What the person has allowed at its questions.
     pub approvals: Approvals,
+    /// Opens that are held, if they are.
+    pub hold: Option<Hold>,
+    /// What makes files immutable, if they are to be locked.
+    pub flags: Option<Arc<dyn Flags>>,
+    /// What an earlier run left immutable and this one cannot release: that is no change.
+    pub left_locked: BTreeSet<FileId>,
 }
 
 /// How this watch was asked for.
@@ -76,6 +91,8 @@ pub struct Options {
     pub session: String,
     /// Name of the backend.
     pub backend: &'static str,
+    /// What it can do besides.
+    pub powers: Powers,
     /// Time to answer.
     pub decision_timeout: Duration,
     /// Refusals until a path is contested; 0 = never.
@@ -90,8 +107,12 @@ pub struct Options {
     pub frozen: bool,
     /// The allowed area.
     pub scope: Option<Vec<ScopeSource>>,
+    /// Whether to go on without what this machine cannot do.
+    pub best_effort: bool,
     /// Path of the session log.
     pub session_log: ReportPath,
+    /// What becomes of which operation.
+    pub promises: Promises,
     /// What this watch cannot see or hold.
     pub limits: Vec<String>,
 }
@@ -119,6 +140,10 @@ pub struct Session {
     pub(super) parts: Parts,
     pub(super) options: Options,
     pub(super) machine: Machine,
+    /// The decisions about held opens.
+    pub(super) held: hold::Machine,
+    /// What openers that were let may write.
+    pub(super) passes: Passes,
     pub(super) baseline: Baseline,
     pub(super) phase: Phase,
     /// What the machine asked for and is not done yet.
@@ -144,9 +169,13 @@ pub struct Session {
     pub(super) begun: SystemTime,
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
+    /// Who made the changes that are not settled, as far as it is known.
+    pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
+    /// What is locked, if anything is to be.
+    pub(super) lock: Option<Locking>,
     /// The gate in this terminal, once it serves.
     pub(super) guest: Option<Guest>,
     pub(super) polling: Option<Box<dyn Subscription>>,
@@ -180,6 +209,11 @@ impl Session {
         let (now, begun) = (parts.clock.now(), parts.clock.wall());
         Self {
             sweep_at: now + options.interval,
+            held: hold::Machine::new(hold::Settings {
+                decision_timeout: options.decision_timeout,
+                contest_limit: options.contest_limit,
+            }),
+            passes: Passes::default(),
             parts,
             options,
             machine,
@@ -196,8 +230,10 @@ impl Session {
             closed: BTreeMap::new(),
             begun,
             after_bytes: BTreeMap::new(),
+            writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
+            lock: None,
             guest: None,
             polling: None,
             listed: None,
@@ -215,11 +251,16 @@ impl Session {
             let now = self.now();
             self.look_around();
             self.step(Input::Tick);
+            self.step_held(hold::Input::Tick);
+            self.tend_lock();
             self.draw();
             if now >= self.sweep_at {
                 self.sweep_round(now);
             }
             if let Some(refusal) = self.failed_start.take() {
+                self.end_hold();
+                self.unlock_everything();
+                self.write_down();
                 self.parts.console.finish();
                 return Err(refusal);
             }
@@ -247,8 +288,9 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
+        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now)];
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
-        let wake = wake.into_iter().flatten().min().expect("the sweep is always due some time");
+        let wake = wake.into_iter().chain(further).flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();

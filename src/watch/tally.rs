@@ -7,7 +7,8 @@ use platform::{LostCause, Place};
 
 use crate::journal::Event;
 
-use super::report::{Decision, Kept, Recovery, ReportPath};
+use super::lock::Locked;
+use super::report::{Decision, HeldRow, Kept, Recovery, ReportPath};
 
 /// Restores of one contested path within this time are one row.
 const REPEAT: Duration = Duration::from_secs(1);
@@ -28,8 +29,12 @@ pub struct Tally {
     pub decisions: Vec<Decision>,
     /// Report-mode changes so far.
     pub kept: Vec<Kept>,
+    /// What held opens have come to so far.
+    pub held: Vec<HeldRow>,
     /// Protected files to which another name was made.
     pub linked: Vec<Place>,
+    /// How much was locked at the start, if anything was to be.
+    pub locked: Option<Locked>,
     /// What was recovered at the start.
     pub recovery: Option<Recovery>,
     lost: BTreeMap<&'static str, u64>,

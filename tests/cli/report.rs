@@ -164,9 +164,11 @@ fn the_report_has_these_fields_and_no_others() {
   "contested": [
     ".env"
   ],
+  "held": [],
   "linked": [
     ".env"
   ],
+  "locked": null,
   "lost": {},
   "trapped_signal": "SIGTERM",
   "session_log": "ID",

@@ -143,7 +143,7 @@ impl Lab {
     pub fn accepted(&self, path: &str, text: &str) -> Event {
         Objects::open(self.state().dir()).expect("opens").put(text.as_bytes()).expect("puts");
         let (kind, snapshot) = (ChangeKind::Modified, self.record(text));
-        Event::Accepted { path: path.into(), rule: Rule::Secrets, kind, snapshot, asked: None }
+        Event::Accepted { path: path.into(), rule: Rule::Secrets, kind, snapshot, asked: None, writer: None }
     }
 
     /// Puts a copy of the file into quarantine and removes it.
@@ -169,6 +169,7 @@ impl Lab {
 
     pub fn restored(path: &str) -> Event {
         Event::Restored {
+            writer: None,
             path: path.into(),
             rule: Rule::Secrets,
             kind: ChangeKind::Modified,

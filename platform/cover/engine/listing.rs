@@ -10,9 +10,9 @@ use crate::stat::FileType;
 use super::{Batch, Engine, HELD, Job, KNOWN, Kind, Look, Marks, NodeRef, Open, WALK};
 
 impl<M: Marks> Engine<M> {
-    pub(super) fn listing(&self, node: NodeRef, dir: Dir, look: Look) -> Job {
+    pub(super) fn listing(&self, node: NodeRef, dir: Dir, look: Look, maker: u32) -> Job {
         let path = self.table.path(node);
-        Job::List(Open { node, dir, path, look, found: Vec::new(), seen: HashSet::new() })
+        Job::List(Open { node, dir, path, look, maker, found: Vec::new(), seen: HashSet::new() })
     }
 
     pub(super) fn list_next(&mut self, lane: usize, mut open: Open) {
@@ -41,7 +41,10 @@ impl<M: Marks> Engine<M> {
             match open.look {
                 Look::First => self.hints.push(Hint::Found(place)),
                 Look::Again if !changed && !self.recovery.tell_all => {}
-                Look::Later | Look::Again => self.hints.push(Hint::Touched { place, at: self.at }),
+                Look::Later | Look::Again => {
+                    self.notes.name_maker(&place, open.maker);
+                    self.hints.push(Hint::Touched { place, at: self.at });
+                }
             }
         }
         for name in directories {
@@ -92,6 +95,7 @@ impl<M: Marks> Engine<M> {
                 children,
                 device: None,
                 look: Look::First,
+                maker: 0,
             }));
             return;
         }
@@ -103,7 +107,7 @@ impl<M: Marks> Engine<M> {
 
     /// A listing is at its end: queue what it found, and look at what it did not find any more.
     fn listed(&mut self, lane: usize, open: Open) {
-        let Open { node, dir, look, found, seen, .. } = open;
+        let Open { node, dir, look, maker, found, seen, .. } = open;
         if look == Look::Again {
             for child in self.table.children(node) {
                 if seen.contains(&child) {
@@ -123,7 +127,8 @@ impl<M: Marks> Engine<M> {
         let hold = self.held < HELD;
         self.held += usize::from(hold);
         let look = if look == Look::Again { Look::Later } else { look };
-        let batch = Job::Cover(Batch { parent: node, dir: hold.then_some(dir), children: found, device: None, look });
+        let batch =
+            Job::Cover(Batch { parent: node, dir: hold.then_some(dir), children: found, device: None, look, maker });
         // What lies below a known place is not itself known.
         match lane {
             KNOWN => self.lanes[WALK].push_back(batch),

@@ -10,19 +10,20 @@ mod walk;
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
+use std::sync::Arc;
 
 use crate::clock::Moment;
 use crate::dir::{Dir, FsError};
-use crate::event::{Hint, LostCause, Place, RootId, WatchSet};
+use crate::event::{Hint, LostCause, Names, Place, RootId, WatchSet};
 use crate::host::{self, ListBuffer};
 use crate::relpath::RelPath;
 use crate::root::RootError;
 use crate::stat::FileType;
 
 use self::recovery::Recovery;
-use super::notes::Notes;
+use super::notes::{Moved, Notes};
 use super::table::{Kind, NodeRef, Table};
-use super::{Extra, MarkError, Marks};
+use super::{Extra, MarkError, Marks, Reading, Seat};
 
 /// How deep directories may lie. Each level costs a look-up whenever the path is opened.
 const MAX_DEPTH: u16 = 1000;
@@ -49,6 +50,8 @@ struct Batch {
     /// The device of `dir`, once somebody has asked.
     device: Option<u64>,
     look: Look,
+    /// The process that made what is covered, as far as an event tells; else 0.
+    maker: u32,
 }
 
 /// A directory that is being listed.
@@ -57,6 +60,7 @@ struct Open {
     dir: Dir,
     path: RelPath,
     look: Look,
+    maker: u32,
     found: Vec<NodeRef>,
     seen: HashSet<NodeRef>,
 }
@@ -90,6 +94,8 @@ pub(in crate::cover) struct Engine<M> {
     hints: Vec<Hint>,
     /// When the events that are being answered were taken from the kernel.
     at: Moment,
+    /// When each queue was last seen empty.
+    empty_since: [Moment; 2],
     buffer: ListBuffer,
     roots: Vec<NodeRef>,
 }
@@ -100,12 +106,12 @@ fn is_gone(error: &FsError) -> bool {
 
 impl<M: Marks> Engine<M> {
     /// Marks the roots. An error if one cannot be marked: then this kind of marks is not for this tree.
-    pub(in crate::cover) fn new(set: WatchSet, marks: M) -> Result<Self, MarkError> {
+    pub(in crate::cover) fn new(set: WatchSet, marks: M, names: Option<Arc<dyn Names>>) -> Result<Self, MarkError> {
         let mut engine = Self {
             set,
             marks,
             table: Table::new(),
-            notes: Notes::default(),
+            notes: Notes::new(names),
             lanes: Default::default(),
             turn: 0,
             held: 0,
@@ -114,13 +120,16 @@ impl<M: Marks> Engine<M> {
             recovery: Recovery::default(),
             hints: Vec::new(),
             at: Moment::default(),
+            empty_since: [Moment::default(); 2],
             buffer: ListBuffer::new(),
             roots: Vec::new(),
         };
         let mut key = Vec::new();
         for (index, root) in engine.set.roots.iter().enumerate() {
             let node = engine.table.add_root(RootId(u16::try_from(index).expect("a run has few roots")));
-            engine.marks.mark_dir(root.dir(), Extra::default(), None, &mut key)?;
+            let extra = Extra { end: true, ..Extra::default() };
+            engine.marks.mark_dir(root.dir(), extra, Seat::default(), &mut key)?;
+            engine.table.set_extra(node, extra);
             engine.table.set_key(node, &key);
             engine.table.set_kind(node, Kind::Covered);
             engine.roots.push(node);
@@ -147,13 +156,14 @@ impl<M: Marks> Engine<M> {
                         children: vec![child],
                         device: None,
                         look: Look::First,
+                        maker: 0,
                     }));
                 }
             }
         }
         for node in self.roots.clone() {
             if let Some(dir) = self.open(node) {
-                let open = self.listing(node, dir, Look::First);
+                let open = self.listing(node, dir, Look::First, 0);
                 self.lanes[KNOWN].push_back(open);
             }
         }
@@ -180,13 +190,23 @@ impl<M: Marks> Engine<M> {
 
     /// Reads one of the queues and answers what it says. Returns the number of events.
     pub(in crate::cover) fn read(&mut self, queue: usize, now: impl Fn() -> Moment) -> io::Result<usize> {
+        let before = now();
         let Self { set, marks, table, notes, .. } = self;
-        let count = marks.read(queue, &mut |event| notes.take(event, table, set))?;
-        if count > 0 {
+        notes.empty_since = self.empty_since[queue];
+        let Reading { events, drained } = marks.read(queue, &mut |event| notes.take(event, table, set))?;
+        if drained {
+            self.seen_empty(queue, before);
+        }
+        if events > 0 {
             self.at = now();
             self.settle();
         }
-        Ok(count)
+        Ok(events)
+    }
+
+    /// One of the queues was empty at some time after `since`.
+    pub(in crate::cover) fn seen_empty(&mut self, queue: usize, since: Moment) {
+        self.empty_since[queue] = self.empty_since[queue].max(since);
     }
 
     fn settle(&mut self) {
@@ -211,12 +231,12 @@ impl<M: Marks> Engine<M> {
             let mut touched: Vec<_> = self.notes.touched.drain().collect();
             touched.sort_unstable_by_key(|((node, _), _)| *node);
             let mut last: Option<(NodeRef, Option<Dir>)> = None;
-            for ((node, name), replaced) in touched {
+            for ((node, name), touched) in touched {
                 if !self.table.lives(node) {
                     continue;
                 }
                 let place = self.place(node).join(&name);
-                if replaced {
+                if touched.replaced {
                     if last.as_ref().is_none_or(|(of, _)| *of != node) {
                         last = Some((node, self.open(node)));
                     }
@@ -229,14 +249,14 @@ impl<M: Marks> Engine<M> {
                 self.hints.push(Hint::Touched { place, at: self.at });
             }
             let moved: Vec<_> = self.notes.moved.drain().collect();
-            for ((node, name), left) in moved {
-                self.look_at_directory(node, &name, left);
+            for ((node, name), moved) in moved {
+                self.look_at_directory(node, &name, moved);
             }
         }
     }
 
     /// Sees which directory has the name now, if any has.
-    fn look_at_directory(&mut self, parent: NodeRef, name: &[u8], left: bool) {
+    fn look_at_directory(&mut self, parent: NodeRef, name: &[u8], moved: Moved) {
         if !self.table.lives(parent) {
             return;
         }
@@ -260,7 +280,7 @@ impl<M: Marks> Engine<M> {
             Ok(found) => match child.map(|child| (child, self.table.kind(child))) {
                 Some((child, Kind::Covered)) => {
                     if self.marks.is(&found, self.table.extra(child), self.table.key(child)) {
-                        if left {
+                        if moved.left {
                             self.hints.push(Hint::Vanished { place, at: self.at });
                         }
                         return;
@@ -290,6 +310,7 @@ impl<M: Marks> Engine<M> {
             children,
             device: None,
             look: Look::Later,
+            maker: moved.pid,
         }));
     }
 
@@ -377,7 +398,7 @@ impl<M: Marks> Engine<M> {
         }
         self.table.set_extra(node, extra);
         let mut key = Vec::new();
-        match self.marks.mark_dir(dir, extra, None, &mut key) {
+        match self.marks.mark_dir(dir, extra, Seat::default(), &mut key) {
             Ok(()) | Err(MarkError::Gone) => {}
             Err(MarkError::Limit) => self.limited(self.place(node)),
             Err(MarkError::Failed(_)) => self.hints.push(Hint::Lost(LostCause::Unreadable(self.place(node)))),

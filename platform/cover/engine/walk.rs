@@ -5,7 +5,8 @@ use crate::dir::Dir;
 use crate::event::Hint;
 
 use super::{
-    Batch, Engine, HELD, Job, KNOWN, Kind, LANES, Look, MAX_DEPTH, MarkError, Marks, NodeRef, RECOVERY, WALK, is_gone,
+    Batch, Engine, HELD, Job, KNOWN, Kind, LANES, Look, MAX_DEPTH, MarkError, Marks, NodeRef, RECOVERY, Seat, WALK,
+    is_gone,
 };
 
 impl<M: Marks> Engine<M> {
@@ -52,7 +53,7 @@ impl<M: Marks> Engine<M> {
             && self.table.kind(node) == Kind::Covered
             && let Some(dir) = self.open(node)
         {
-            let open = self.listing(node, dir, Look::Again);
+            let open = self.listing(node, dir, Look::Again, 0);
             self.lanes[lane].push_front(open);
         }
     }
@@ -72,7 +73,7 @@ impl<M: Marks> Engine<M> {
         if batch.device.is_none() {
             batch.device = dir.own_stat().ok().map(|stat| stat.id.dev);
         }
-        let open = self.cover(&dir, batch.device, node, batch.look);
+        let open = self.cover(&dir, batch.device, node, batch.look, batch.maker);
         if batch.children.is_empty() || !self.table.lives(batch.parent) {
             self.held -= usize::from(held);
         } else {
@@ -86,7 +87,7 @@ impl<M: Marks> Engine<M> {
     }
 
     /// Marks a directory; what remains is to list it.
-    fn cover(&mut self, parent: &Dir, device: Option<u64>, node: NodeRef, look: Look) -> Option<Job> {
+    fn cover(&mut self, parent: &Dir, device: Option<u64>, node: NodeRef, look: Look, maker: u32) -> Option<Job> {
         if !self.table.lives(node) || self.table.kind(node) != Kind::Pending {
             return None;
         }
@@ -122,8 +123,8 @@ impl<M: Marks> Engine<M> {
         }
         let mut key = Vec::new();
         let above = self.table.parent(node).map(|above| self.table.key(above)).filter(|key| !key.is_empty());
-        let near = above.filter(|_| device == Some(stat.id.dev));
-        match self.marks.mark_dir(&dir, self.table.extra(node), near, &mut key) {
+        let seat = Seat { device: Some(stat.id.dev), near: above.filter(|_| device == Some(stat.id.dev)) };
+        match self.marks.mark_dir(&dir, self.table.extra(node), seat, &mut key) {
             Ok(()) if self.is_own_ancestor(node, &key) => {
                 self.unreadable(node, None);
                 return None;
@@ -147,7 +148,7 @@ impl<M: Marks> Engine<M> {
             return None;
         }
         self.table.set_kind(node, Kind::Covered);
-        Some(self.listing(node, dir, look))
+        Some(self.listing(node, dir, look, maker))
     }
 
     /// A directory mounted below itself.

@@ -7,6 +7,9 @@
 //! Source: fanotify(7), epoll(7).
 
 mod registers;
+mod trial;
+
+pub(crate) use trial::try_holding;
 
 use std::cell::RefCell;
 use std::io;

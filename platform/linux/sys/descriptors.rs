@@ -27,3 +27,10 @@ pub(crate) fn occupy(number: RawFd, with: BorrowedFd<'_>) -> io::Result<()> {
     let done = unsafe { libc::dup3(with.as_raw_fd(), number, libc::O_CLOEXEC) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+/// Takes over a descriptor that the kernel made and told in an event that was just read; `None` for a negative number.
+#[cfg(test)]
+pub(crate) fn told(number: RawFd) -> Option<std::os::fd::OwnedFd> {
+    // SAFETY: by this function's contract the kernel made the descriptor for this process and nobody else owns it.
+    (number >= 0).then(|| unsafe { std::os::fd::FromRawFd::from_raw_fd(number) })
+}

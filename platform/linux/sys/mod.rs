@@ -10,3 +10,4 @@ pub(crate) mod lease;
 #[cfg(feature = "testing")]
 pub(crate) mod probe;
 pub(crate) mod seccomp;
+pub(crate) mod signal_of;

@@ -3,6 +3,7 @@
 use platform::{Moment, Place};
 
 use crate::baseline::Change;
+use crate::journal::Asked;
 use crate::rules::Class;
 
 /// What a decision came to.
@@ -66,8 +67,8 @@ pub enum Effect {
     /// The change was accepted: move the baseline to it, then say [`Input::Accepted`](super::Input::Accepted) or
     /// [`Input::NotAccepted`](super::Input::NotAccepted) before anything else about the path.
     Accept(Seen),
-    /// The change was allowed at the gate's question: as [`Effect::Accept`].
-    AcceptApproved(Seen),
+    /// The change was allowed at another question: as [`Effect::Accept`].
+    AcceptApproved(Seen, Asked),
     /// A report-mode change: name it, list it, and move the baseline to it.
     Keep(Seen),
     /// The path is contested from now on.

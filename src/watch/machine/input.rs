@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use platform::{Moment, Place};
 
 use crate::baseline::Change;
+use crate::journal::Asked;
 use crate::rules::Class;
 
 use super::Seen;
@@ -20,6 +21,9 @@ pub enum Answer {
     Each,
 }
 
+/// Which process: its number, and when it started.
+pub type By = (u32, Option<u64>);
+
 /// What happened.
 #[derive(Debug, Clone)]
 pub enum Input {
@@ -33,9 +37,13 @@ pub enum Input {
         change: Option<Change>,
         /// When the kernel's hint was read, or the look was made.
         detected: Moment,
+        /// Which process did it, if one is named: its number, and its start time.
+        by: Option<By>,
     },
+    /// It is known, or known better, who changed the path.
+    Named(Place),
     /// A protected path is as the person has allowed it to be at another question, and its content is stored.
-    Approved(Seen),
+    Approved(Seen, Asked),
     /// A path that is as accepted was found to differ a moment ago, too shortly to be asked about.
     Passed(Seen),
     /// A key that counts. For an accept the caller has looked at every member again just before.

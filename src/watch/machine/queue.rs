@@ -7,7 +7,7 @@ use platform::{Moment, Place};
 use crate::rules::Class;
 
 use super::super::question::{Group, Order};
-use super::{Machine, Seen};
+use super::{By, Machine, Seen};
 
 /// Changes of one burst come within this time of the one before.
 pub const BURST_GAP: Duration = Duration::from_millis(50);
@@ -29,15 +29,16 @@ pub(in crate::watch) struct Pending {
 
 impl Machine {
     /// The question the change belongs to: that of its burst, or one of its own at the end of the queue.
-    pub(super) fn order_for(&mut self, class: Class, detected: Moment) -> Order {
+    pub(super) fn order_for(&mut self, class: Class, detected: Moment, by: Option<By>) -> Order {
         let recent = self.groups.iter().rev().take_while(|(_, group)| detected.since(group.first) <= BURST_LENGTH);
         let burst = recent
-            .filter(|(_, group)| group.open && group.rule == class.rule && detected.since(group.last) <= BURST_GAP)
+            .filter(|(_, group)| group.open && detected.since(group.last) <= BURST_GAP)
+            .filter(|(_, group)| group.rule == class.rule || by.is_some() && group.by == by)
             .map(|(order, _)| *order)
             .next();
         burst.unwrap_or_else(|| {
             let order = (self.next_group, 0);
-            self.groups.insert(order, Group::new(self.next_group, class.rule, detected));
+            self.groups.insert(order, Group { by, ..Group::new(self.next_group, class.rule, detected) });
             self.next_group += 1;
             order
         })

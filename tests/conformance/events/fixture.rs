@@ -9,8 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use platform::backends::{self, Equipment, backends};
 use platform::event::{EventSource, Subscription, WatchSet};
-use platform::{Hint, Interest, LostCause, Place, RelPath, Root, RootId};
+use platform::privileged::MarkGroups;
+use platform::{Dir, Hint, Interest, LostCause, Place, Privileged, RelPath, Root, RootId, Wanted};
 
 /// How long a hint may take before it counts as missed. Far more than it takes, for slow and busy machines.
 pub const DEADLINE: Duration = Duration::from_secs(20);
@@ -89,12 +91,39 @@ pub fn watch_tree(backend: &str, tree: &Path, known: &[&str]) -> Watch {
         pass.pass();
         sender.send(hint).is_ok()
     });
-    let subscription = source(backend).start(set, sink).expect("the backend starts");
+    let subscription = source(backend, tree).start(set, sink).expect("the backend starts");
     Watch { subscription: Some(subscription), hints, gate, tree: tree.to_owned() }
 }
 
-pub fn source(name: &str) -> Box<dyn EventSource> {
-    platform::backends().into_iter().find(|source| source.name() == name).expect("a backend of this system")
+/// The strongest backend with privilege, opened for the file system of the tree.
+pub const PRIVILEGED: &str = "privileged";
+/// The same, opened for another file system.
+pub const ELSEWHERE: &str = "privileged-elsewhere";
+
+/// What was opened before privilege was given up.
+pub static READY: Mutex<Vec<MarkGroups>> = Mutex::new(Vec::new());
+
+/// The backend with this name for a tree.
+pub fn source(name: &str, tree: &Path) -> Box<dyn EventSource> {
+    let sources = match name {
+        PRIVILEGED => with_privilege(tree),
+        ELSEWHERE => with_privilege(Path::new("/proc")),
+        name => return backends().into_iter().find(|source| source.name() == name).expect("a backend of this system"),
+    };
+    sources.into_iter().next().expect("the strongest")
+}
+
+fn with_privilege(dir: &Path) -> Vec<Box<dyn EventSource>> {
+    let ready = READY.lock().expect("no panic in here").pop();
+    let groups = ready.or_else(|| groups(dir)).expect("root may have them");
+    backends::with_privilege(Equipment { groups, marker: None, names: None })
+}
+
+/// What is opened with privilege for a tree; `None` where there is none.
+pub fn groups(dir: &Path) -> Option<MarkGroups> {
+    let dir = Dir::open_ambient(dir).expect("a directory");
+    let wanted = Wanted { events: true, ..Wanted::default() };
+    Privileged::open(&dir, wanted).expect("there are groups left").and_then(|opened| opened.groups)
 }
 
 pub fn place(path: &[u8]) -> Place {

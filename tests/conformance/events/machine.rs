@@ -7,6 +7,8 @@ use std::process::Command;
 
 use platform::event::EventSource;
 
+use super::fixture::{PRIVILEGED, groups};
+
 /// Whether a thing is there. Panics if it is expected and is not.
 pub fn present(thing: &str, there: bool) -> bool {
     let expected = std::env::var("KEEP_EXPECT").is_ok_and(|list| list.split(',').any(|name| name == thing));
@@ -26,7 +28,12 @@ pub fn backends() -> Vec<&'static str> {
             present(source.name(), false)
         }
     };
-    platform::backends().iter().filter(|source| works(source.as_ref())).map(|source| source.name()).collect()
+    let mut found: Vec<_> =
+        platform::backends().iter().filter(|source| works(source.as_ref())).map(|source| source.name()).collect();
+    if is_root() && present("privileged", groups(Path::new("/")).is_some()) {
+        found.insert(0, PRIVILEGED);
+    }
+    found
 }
 
 pub fn is_root() -> bool {
@@ -92,8 +99,8 @@ impl Mounted {
         for dir in [&lower, &upper, &work, &point] {
             fs::create_dir(dir).expect("a directory");
         }
-        for backend in platform::backends() {
-            let deep = lower.join(backend.name()).join("old/deep");
+        for backend in backends() {
+            let deep = lower.join(backend).join("old/deep");
             fs::create_dir_all(&deep).expect("a lower directory");
             fs::write(deep.join(".env"), "lower").expect("a lower file");
         }

@@ -8,6 +8,7 @@ mod fixture;
 mod limits;
 mod machine;
 mod mounts;
+mod named;
 mod random;
 mod scenarios;
 
@@ -15,12 +16,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Command;
 
-use fixture::{Fixture, source};
+use fixture::{ELSEWHERE, Fixture, PRIVILEGED, source};
 
 /// Runs every scenario on every backend there.
 fn suite(file_system: &str, on: &Path) {
+    suite_of(&machine::backends(), file_system, on);
+}
+
+fn suite_of(backends: &[&'static str], file_system: &str, on: &Path) {
     let mut failed = Vec::new();
-    for backend in machine::backends() {
+    for &backend in backends {
         for (scenario, name) in scenarios::ALL {
             let case = format!("events/{backend}/{file_system}/{name}");
             if std::env::var("KEEP_ONLY").is_ok_and(|only| !case.contains(&only)) {
@@ -74,6 +79,15 @@ fn on_overlay() {
     }
 }
 
+/// The one mark is on another file system than the tree, as it is for what lies below a mount.
+#[test]
+fn on_tmpfs_with_the_mark_elsewhere() {
+    let shared = Path::new("/dev/shm");
+    if machine::present("tmpfs", shared.is_dir()) && machine::backends().contains(&PRIVILEGED) {
+        suite_of(&[ELSEWHERE], "tmpfs", shared);
+    }
+}
+
 /// Root may read and mark everything; most people are not root.
 #[test]
 fn as_an_ordinary_user() {
@@ -100,5 +114,5 @@ fn as_an_ordinary_user() {
 fn the_strongest_backend_comes_first_and_polling_last() {
     let names: Vec<_> = platform::backends().iter().map(|source| source.name()).collect();
     assert_eq!(names.last(), Some(&"poll"));
-    assert!(source("poll").probe().is_ok());
+    assert!(source("poll", Path::new("/")).probe().is_ok());
 }

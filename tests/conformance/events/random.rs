@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use platform::{Hint, Interest, Place, RelPath, RootId};
 use proptest::prelude::*;
 
-use super::fixture::{Fixture, TestInterest, place};
+use super::fixture::{Fixture, PRIVILEGED, TestInterest, place};
 use super::machine;
 
 /// Shorter than elsewhere: a failure is repeated many times to find the shortest sequence.
@@ -178,6 +178,11 @@ fn run(backend: &'static str) {
 #[test]
 fn fanotify_misses_nothing() {
     run("fanotify");
+}
+
+#[test]
+fn with_privilege_nothing_is_missed() {
+    run(PRIVILEGED);
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! Numbers and their processes, by the feed alone.
+
+use std::time::Duration;
+
+use super::ledger::Trace;
+use super::lives::{Image, Lives, Owner};
+use crate::clock::Moment;
+
+fn at(second: u64) -> Moment {
+    Moment::default() + Duration::from_secs(second)
+}
+
+fn image(name: &str) -> Image {
+    Image { name: name.as_bytes().to_vec(), ..Image::default() }
+}
+
+fn names(lives: &Lives, pid: u32) -> Vec<String> {
+    let id = lives.last(pid).expect("is known").id;
+    lives
+        .above(id)
+        .iter()
+        .map(|life| String::from_utf8_lossy(&life.image().expect("read").0.name).into_owned())
+        .collect()
+}
+
+#[test]
+fn a_number_that_two_had_in_the_span_has_no_owner() {
+    let mut lives = Lives::default();
+    lives.present(&[1, 7], at(1));
+    lives.exit(7, at(10));
+    lives.fork(1, 7, at(11));
+    assert!(matches!(lives.owner(7, at(9)), Owner::Unclear));
+    assert!(matches!(lives.owner(7, at(10)), Owner::Unclear), "its end may have been read in that very moment");
+    assert!(matches!(lives.owner(7, at(11)), Owner::One(_)));
+}
+
+#[test]
+fn a_number_given_again_before_its_end_was_told_has_no_owner_in_that_span() {
+    let mut lives = Lives::default();
+    lives.present(&[1, 7], at(1));
+    lives.fork(1, 7, at(5));
+    lives.exit(7, at(6));
+    assert!(matches!(lives.owner(7, at(4)), Owner::Unclear));
+}
+
+#[test]
+fn after_a_gap_nothing_from_before_is_believed() {
+    let mut lives = Lives::default();
+    lives.present(&[1, 7], at(1));
+    lives.gap();
+    assert!(matches!(lives.owner(7, at(2)), Owner::Unclear));
+    lives.present(&[1, 7], at(5));
+    assert!(matches!(lives.owner(7, at(4)), Owner::Unclear), "it may have been used again in the gap");
+    assert!(matches!(lives.owner(7, at(5)), Owner::One(_)));
+}
+
+#[test]
+fn one_that_ended_long_ago_still_counts_for_its_number() {
+    let mut lives = Lives::default();
+    lives.present(&[1, 7, 8], at(1));
+    lives.exit(7, at(10));
+    lives.fork(1, 7, at(11));
+    lives.exit(8, at(100));
+    assert!(matches!(lives.owner(7, at(9)), Owner::Unclear), "the first one is no longer kept, and not forgotten");
+    assert!(matches!(lives.owner(7, at(50)), Owner::One(_)));
+}
+
+#[test]
+fn a_program_is_proven_only_if_it_was_read_before_the_span_and_none_followed() {
+    let mut lives = Lives::default();
+    let wanted = lives.present(&[1, 7], at(1));
+    lives.read(wanted[1], 70, image("sh"), at(2));
+    let proven = |lives: &Lives, since| lives.trace(7, at(since)).map(|(_, trace, _)| trace);
+    assert_eq!(proven(&lives, 2), Some(Trace::Did { process: true, program: true }));
+    assert_eq!(proven(&lives, 1), Some(Trace::Did { process: true, program: false }));
+    let again = lives.exec(7);
+    assert_eq!(proven(&lives, 3), Some(Trace::Did { process: true, program: false }));
+    lives.read(wanted[1], 70, image("late"), at(4));
+    assert!(!lives.last(7).expect("is known").ran_since(at(5)), "a reading from before the exec does not count");
+    lives.read(again, 71, image("another"), at(4));
+    assert!(!lives.last(7).expect("is known").ran_since(at(5)), "a process that started later has the number");
+    lives.read(again, 70, image("node"), at(4));
+    assert_eq!(proven(&lives, 4), Some(Trace::Did { process: true, program: true }));
+}
+
+#[test]
+fn who_made_a_process_is_known_when_it_has_gone() {
+    let mut lives = Lives::default();
+    let wanted = lives.present(&[1, 5], at(1));
+    lives.read(wanted[0], 1, image("init"), at(2));
+    lives.read(wanted[1], 5, Image { is_top: true, ..image("zsh") }, at(2));
+    for (parent, child, name) in [(5, 6, "claude"), (6, 7, "node")] {
+        lives.fork(parent, child, at(3));
+        let wanted = lives.exec(child);
+        lives.read(wanted, u64::from(child), image(name), at(4));
+    }
+    lives.fork(7, 8, at(5));
+    lives.exit(7, at(6));
+    assert_eq!(names(&lives, 8), ["node", "claude", "zsh"]);
+    assert_eq!(lives.last(8).expect("is known").image().expect("its parent's").0.name, b"node");
+}
+
+#[test]
+fn a_crowd_of_processes_takes_bounded_room() {
+    let mut lives = Lives::default();
+    lives.present(&[1], at(1));
+    for number in 0..100_000 {
+        let pid = 2 + number % 30_000;
+        lives.fork(1, pid, at(2));
+        lives.exit(pid, at(2));
+    }
+    assert!(matches!(lives.owner(5, at(1)), Owner::Unclear));
+    assert!((2..30_002).filter(|&pid| lives.last(pid).is_some()).count() <= 8192);
+}

@@ -1,0 +1,132 @@
+//! What the thread that reads opens leaves for the core thread.
+//!
+//! Promise: nothing held is lost. What waits is bounded: where more are held at once than there is room for, only their
+//! numbers are kept, to be refused; and one whose opener goes away before it was taken out takes no more room than it had.
+
+use std::collections::VecDeque;
+
+use platform::{HeldId, Opening};
+
+/// Opens that wait with all that is known of them; a person answers fewer.
+const MOST: usize = 4096;
+
+/// One piece of news.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// It is held.
+    Held(HeldId, Box<Opening>),
+    /// Its opener is gone.
+    Gone(HeldId),
+    /// Its program was looked at: whether the person trusts it with this.
+    Vetted(HeldId, bool),
+    /// There was no room for these.
+    Crowd(Box<Crowd>),
+    /// Those who read opens are in trouble.
+    Trouble(Trouble),
+}
+
+/// What can become of reading opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// There is no room for more: those that would be held are refused.
+    Crowded,
+    /// They are not read any more: nothing is held.
+    Broken,
+}
+
+/// Opens for which there was no room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crowd {
+    /// Their numbers; never empty.
+    pub ids: Vec<HeldId>,
+    /// The first of them.
+    pub one: Opening,
+}
+
+/// News in the order in which they came; see the module.
+#[derive(Debug, Default)]
+pub struct Notes {
+    news: VecDeque<News>,
+    /// How many of them are held opens.
+    held: usize,
+    crowd: Option<Box<Crowd>>,
+}
+
+impl Notes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.news.is_empty() && self.crowd.is_none()
+    }
+
+    /// An open is held.
+    pub fn held(&mut self, id: HeldId, opening: Opening) {
+        if self.held < MOST {
+            self.held += 1;
+            self.news.push_back(News::Held(id, Box::new(opening)));
+            return;
+        }
+        self.crowd.get_or_insert_with(|| Box::new(Crowd { ids: Vec::new(), one: opening })).ids.push(id);
+    }
+
+    /// The opener of a held open is gone.
+    pub fn gone(&mut self, id: HeldId) {
+        if let Some(crowd) = &mut self.crowd
+            && let Ok(at) = crowd.ids.binary_search(&id)
+        {
+            crowd.ids.remove(at);
+            if crowd.ids.is_empty() {
+                self.crowd = None;
+            }
+            return;
+        }
+        self.news.push_back(News::Gone(id));
+    }
+
+    /// A program was looked at.
+    pub fn vetted(&mut self, id: HeldId, trusted: bool) {
+        self.news.push_back(News::Vetted(id, trusted));
+    }
+
+    /// Those who read opens are in trouble. Said once while it waits.
+    pub fn trouble(&mut self, trouble: Trouble) {
+        if !self.news.contains(&News::Trouble(trouble)) {
+            self.news.push_back(News::Trouble(trouble));
+        }
+    }
+
+    /// Takes all out.
+    pub fn take(&mut self) -> impl Iterator<Item = News> + use<> {
+        self.held = 0;
+        std::mem::take(&mut self.news).into_iter().chain(self.crowd.take().map(News::Crowd))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{node, opening};
+    use super::*;
+
+    #[test]
+    fn however_many_are_held_at_once_what_waits_is_bounded_and_none_is_lost() {
+        let mut notes = Notes::default();
+        let many = MOST as u64 + 1000;
+        (0..many).for_each(|id| notes.held(HeldId(id), opening(1, node(1))));
+        let news: Vec<News> = notes.take().collect();
+        let crowded = match news.last() {
+            Some(News::Crowd(crowd)) => crowd.ids.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((news.len() - 1, crowded), (MOST, 1000));
+        assert!(notes.is_empty());
+    }
+
+    #[test]
+    fn a_crowd_whose_openers_are_gone_is_none() {
+        let mut notes = Notes::default();
+        (0..MOST as u64 + 3).for_each(|id| notes.held(HeldId(id), opening(1, node(1))));
+        (0..MOST as u64 + 3).for_each(|id| notes.gone(HeldId(id)));
+        let news: Vec<News> = notes.take().collect();
+        assert_eq!(news.len(), 2 * MOST);
+        assert!(!news.iter().any(|news| matches!(news, News::Crowd(_))));
+    }
+}
