@@ -29,6 +29,7 @@ pub mod fault;
 pub mod file;
 pub mod flags;
 pub mod fsevents;
+pub mod guardian;
 pub mod holder;
 pub mod hook;
 pub mod linux;
