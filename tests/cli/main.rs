@@ -10,6 +10,7 @@
 mod support;
 
 mod ending;
+mod hold;
 mod keys;
 mod notifier;
 mod obstacles;
