@@ -114,6 +114,12 @@ impl AsFd for Dir {
     }
 }
 
+impl From<Dir> for OwnedFd {
+    fn from(dir: Dir) -> Self {
+        dir.fd
+    }
+}
+
 impl From<OwnedFd> for Dir {
     /// Takes an open directory; operations fail if the descriptor is something else.
     fn from(fd: OwnedFd) -> Self {
@@ -183,6 +189,11 @@ impl Dir {
     /// none.
     pub fn open_append(&self, name: &[u8]) -> Result<File, FsError> {
         self.open_or_create(name, OFlags::RDWR | OFlags::APPEND)
+    }
+
+    /// Opens a file of our own for reading and writing, as [`Dir::open_read`] does.
+    pub(crate) fn open_own(&self, name: &[u8]) -> Result<File, FsError> {
+        self.open_regular(name, OFlags::RDWR)
     }
 
     fn open_regular(&self, name: &[u8], access: OFlags) -> Result<File, FsError> {

@@ -3,7 +3,7 @@
 //! Promise: after `Ok` the kernel has told the device to keep what was written before. Limit: a device that lies about
 //! its cache loses it all the same. The sync is a [`crate::fault`] point.
 //! Source: fsync(2), syncfs(2) (errors of earlier write-back are reported since Linux 5.8); `F_FULLFSYNC` in fcntl(2) on
-//! macOS, which [`std::fs::File::sync_all`] uses there.
+//! macOS.
 
 use std::io;
 use std::os::fd::AsFd as _;

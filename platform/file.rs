@@ -3,17 +3,18 @@
 //! Promise: an error names the operation and the file; a short write is never reported as success.
 //! Limit: after a failed sync nothing is known of what lies on the disk; the caller must cut the file back or write anew.
 //! Source: write(2), ftruncate(2), fsync(2). `sync_data` is fdatasync(2) on Linux; on macOS both syncs are
-//! `F_FULLFSYNC`, since fsync(2) there leaves the data in the drive's cache.
+//! `F_FULLFSYNC`, since fsync(2) there leaves the data in the drive's cache, and fsync(2) on a volume that has no such
+//! thing.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use rustix::fs::{self, Mode};
+use rustix::io::retry_on_intr;
 
 use crate::dir::{FsError, on};
-use crate::fault;
-use crate::host;
+use crate::{fault, host};
 
 fn step<T>(operation: &'static str, name: &[u8], act: impl FnOnce() -> io::Result<T>) -> Result<T, FsError> {
     fault::point(operation).and_then(|()| act()).map_err(on(operation, name))
@@ -32,12 +33,12 @@ pub fn write_all(mut file: &File, name: &[u8], bytes: &[u8]) -> Result<(), FsErr
 
 /// Makes the content durable, with as much of the metadata as reading it back needs.
 pub fn sync_data(file: &File, name: &[u8]) -> Result<(), FsError> {
-    step("sync", name, || file.sync_data())
+    step("sync", name, || Ok(retry_on_intr(|| host::sync_data(file.as_fd()))?))
 }
 
 /// Makes the content and all metadata durable, a shorter length included.
 pub fn sync_all(file: &File, name: &[u8]) -> Result<(), FsError> {
-    step("sync", name, || file.sync_all())
+    step("sync", name, || Ok(retry_on_intr(|| host::sync(file.as_fd()))?))
 }
 
 /// Cuts the file to `length` bytes.

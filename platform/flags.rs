@@ -91,6 +91,9 @@ pub fn change(object: BorrowedFd<'_>, immutable: bool) -> Result<(), FlagError> 
     }
 }
 
+/// Why nothing can be made immutable, where that is so.
+pub const HINDRANCE: &str = host::NO_IMMUTABLE;
+
 /// What this process may do by itself, without help: nothing, unless it has the privilege. As root it acts for any user,
 /// otherwise on objects of its own.
 pub fn in_process() -> Option<Arc<dyn Flags>> {

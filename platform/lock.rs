@@ -18,8 +18,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::dir::{Dir, FsError, means_unsupported, stat_of};
-use crate::fault;
 use crate::holder::{Holder, Known};
+use crate::{fault, host};
 
 /// The line is much shorter; more is not ours and not read.
 const MAX_LINE: usize = 4096;
@@ -189,7 +189,7 @@ fn write(file: &File, holder: &Holder) -> io::Result<()> {
     fault::point("lock")?;
     file.write_all_at(line.as_bytes(), 0)?;
     file.set_len(line.len() as u64)?;
-    file.sync_all()
+    Ok(host::sync(file.as_fd())?)
 }
 
 #[cfg(test)]

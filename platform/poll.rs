@@ -13,8 +13,8 @@ use std::time::Duration;
 use crate::clock::{Clock, Moment, SystemClock};
 use crate::event::{EventSource, Hint, LostCause, Place, RootId, Sink, StartError, Subscription, WatchSet};
 use crate::relpath::RelPath;
-use crate::root::RootError;
-use crate::stat::{FileId, FileType, Stat};
+use crate::stat::{FileId, Stat};
+use crate::tree::{Roots, Tree, Unlisted};
 
 const NAME: &str = "poll";
 
@@ -117,12 +117,13 @@ struct Round {
 
 struct Rounds {
     set: WatchSet,
+    tree: Roots,
     last: Option<Round>,
 }
 
 impl Rounds {
     fn new(set: WatchSet) -> Self {
-        Self { set, last: None }
+        Self { tree: Roots(set.roots.clone()), set, last: None }
     }
 
     fn run(mut self, control: &Control, sink: &Sink) {
@@ -165,43 +166,30 @@ impl Rounds {
     }
 
     fn look_into(&self, place: &Place, above: &[FileId], round: &mut Round, open: &mut Vec<(Place, Arc<[FileId]>)>) {
-        let root = &self.set.roots[usize::from(place.root.0)];
-        let dir = match root.open_any_dir(&place.path) {
-            Ok(dir) => dir,
-            Err(RootError::Fs(_)) => {
+        let interest = &self.set.interest;
+        let wanted = &mut |name: &[u8]| interest.covers(place.root, &place.path, name);
+        let listing = match self.tree.list(place, self.last.is_none(), wanted) {
+            Ok(listing) => listing,
+            Err(Unlisted::Unreadable) => {
                 round.unreadable.insert(place.clone());
                 return;
             }
-            Err(_) => return,
+            Err(Unlisted::Absent) => return,
         };
-        let (Ok(own), Ok(entries)) = (dir.own_stat(), dir.reopen().and_then(|dir| dir.list())) else {
-            round.unreadable.insert(place.clone());
-            return;
-        };
-        if above.contains(&own.id) {
+        let own = listing.own.id;
+        if above.contains(&own) {
             return;
         }
-        if !root.admits(own.mount) {
-            if self.last.is_some() {
-                return;
+        round.directories.insert(place.clone(), own);
+        let above: Arc<[FileId]> = [above, &[own]].concat().into();
+        for name in &listing.directories {
+            let below = place.join(name);
+            if interest.enters(place.root, &below.path) {
+                open.push((below, Arc::clone(&above)));
             }
-            root.admit_mount(own.mount);
         }
-        round.directories.insert(place.clone(), own.id);
-        let above: Arc<[FileId]> = [above, &[own.id]].concat().into();
-        for entry in entries {
-            let stat = || dir.stat(&entry.name).ok().flatten();
-            let file_type = entry.file_type.or_else(|| stat().map(|stat| stat.file_type));
-            if file_type == Some(FileType::Directory) {
-                let below = place.join(&entry.name);
-                if self.set.interest.enters(place.root, &below.path) {
-                    open.push((below, Arc::clone(&above)));
-                }
-            } else if self.set.interest.covers(place.root, &place.path, &entry.name)
-                && let Some(stat) = stat()
-            {
-                round.entries.insert(place.join(&entry.name), Seen { stat, fresh: is_fresh(&stat) });
-            }
+        for (name, stat) in listing.entries {
+            round.entries.insert(place.join(&name), Seen { stat, fresh: is_fresh(&stat) });
         }
     }
 }

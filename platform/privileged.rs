@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use crate::dir::Dir;
 use crate::host;
 use crate::privilege::PrivilegeError;
+use crate::witness;
 
 /// What to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +36,7 @@ pub struct Privileged {
     pub groups: Option<MarkGroups>,
     /// For permission events.
     pub openings: Option<OwnedFd>,
-    /// Tells of processes; nothing has been asked of it yet.
+    /// Tells of processes, for [`witness::Witness::new`].
     pub connector: Option<OwnedFd>,
 }
 
@@ -47,7 +48,7 @@ impl Privileged {
         }
         let groups = if wanted.events { host::mark_groups(dir)?.map(MarkGroups) } else { None };
         let openings = if wanted.openings { host::openings()? } else { None };
-        let connector = if wanted.processes { host::connector() } else { None };
+        let connector = if wanted.processes { witness::connector().ok() } else { None };
         Ok(Some(Self { groups, openings, connector }))
     }
 }

@@ -1,8 +1,10 @@
 //! What a file system and this kernel let us do, each found out by doing it on scratch files.
 //!
 //! Promise: everything happens in a directory of its own, which is gone afterwards; [`Trial::Works`] means that the result
-//! was looked at, not only that the call succeeded. Limit: it is true of this directory, this user and this moment.
-//! Source: openat2(2), renameat2(2), ioctl_ficlone(2), xattr(7), acl(5), flock(2), ioctl_iflags(2).
+//! was looked at, not only that the call succeeded. Limit: it is true of this directory, this user and this moment; of
+//! [`Facility::FullSync`] no program sees more than that the system says yes.
+//! Source: openat2(2), renameat2(2), ioctl_ficlone(2), xattr(7), acl(5), flock(2), ioctl_iflags(2); on macOS open(2),
+//! rename(2), clonefile(2), fcntl(2), acl(3), chflags(2).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::attributes::{Flags, set_flags};
-use crate::dir::{Dir, FsError};
+use crate::dir::{Dir, FsError, means_unsupported};
 use crate::{host, random, xattr};
 
 /// Something a file system or kernel may offer.
@@ -33,11 +35,17 @@ pub enum Facility {
     Lock,
     /// A flag that refuses every change.
     ImmutableFlag,
+    /// What is synced has left the drive's cache, too.
+    FullSync,
+    /// A name in other letters of the same words is another name.
+    CaseSensitive,
+    /// A name with an accent that is written in another way is another name.
+    ExactNames,
 }
 
 impl Facility {
     /// Every one, in the order in which they are tried.
-    pub const ALL: [Facility; 7] = [
+    pub const ALL: [Facility; 10] = [
         Facility::Beneath,
         Facility::Exchange,
         Facility::SharedBlocks,
@@ -45,6 +53,9 @@ impl Facility {
         Facility::AccessLists,
         Facility::Lock,
         Facility::ImmutableFlag,
+        Facility::FullSync,
+        Facility::CaseSensitive,
+        Facility::ExactNames,
     ];
 }
 
@@ -58,7 +69,7 @@ pub enum Trial {
 }
 
 impl Trial {
-    fn of(result: io::Result<bool>) -> Self {
+    pub(crate) fn of(result: io::Result<bool>) -> Self {
         match result {
             Ok(true) => Trial::Works,
             Ok(false) => Trial::Fails("the call succeeds and does not do it".to_owned()),
@@ -92,6 +103,9 @@ fn run(facility: Facility, scratch: &Dir) -> io::Result<bool> {
         },
         Facility::Lock => lock(scratch),
         Facility::ImmutableFlag => immutable(scratch),
+        Facility::FullSync => full_sync(scratch),
+        Facility::CaseSensitive => are_two_names(scratch, b"case", b"CASE").map_err(system),
+        Facility::ExactNames => are_two_names(scratch, COMPOSED, DECOMPOSED).map_err(system),
     }
 }
 
@@ -124,7 +138,13 @@ fn shared_blocks(scratch: &Dir) -> io::Result<bool> {
     let from = scratch.create_new(b"source", 0o600).map_err(system)?;
     from.write_all_at(&content, 0)?;
     let to = scratch.create_new(b"copy", 0o600).map_err(system)?;
-    host::share_blocks(from.as_fd(), to.as_fd())?;
+    let to = match host::share_blocks(from.as_fd(), to.as_fd()) {
+        // Some systems do it with a new file only.
+        Err(errno) if means_unsupported(errno) && host::clone_new(from.as_fd(), scratch.as_fd(), b"clone").is_ok() => {
+            scratch.open_read(b"clone").map_err(system)?
+        }
+        done => done.map(|()| to)?,
+    };
     let mut copied = [0; 8192];
     to.read_exact_at(&mut copied, 0)?;
     Ok(copied == content)
@@ -146,6 +166,24 @@ fn lock(scratch: &Dir) -> io::Result<bool> {
     let kept_out = flock(&other, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
     drop(holder);
     Ok(kept_out && flock(&other, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+/// An e with an acute accent as one character, and as two.
+const COMPOSED: &[u8] = b"\xc3\xa9";
+const DECOMPOSED: &[u8] = b"e\xcc\x81";
+
+/// Whether the second name leads to nothing when the first one has been made, and the first one reads as it was written.
+fn are_two_names(scratch: &Dir, name: &[u8], other: &[u8]) -> Result<bool, FsError> {
+    scratch.create_new(name, 0o600)?;
+    Ok(scratch.stat(other)?.is_none() && scratch.list()?.iter().any(|entry| entry.name == name))
+}
+
+fn full_sync(scratch: &Dir) -> io::Result<bool> {
+    let file = scratch.create_new(b"synced", 0o600).map_err(system)?;
+    file.write_all_at(b"1", 0)?;
+    host::sync_through(file.as_fd())?;
+    // Nothing short of pulling the plug shows more than that the system says so.
+    Ok(true)
 }
 
 fn immutable(scratch: &Dir) -> io::Result<bool> {
@@ -194,6 +232,16 @@ mod tests {
         assert!(lock(&dir).is_err());
         drop(held);
         assert!(lock(&dir).expect("flock works in a temporary directory"));
+    }
+
+    #[test]
+    fn a_name_that_leads_to_the_same_file_is_no_other_name() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let dir = Dir::open_ambient(temp.path()).expect("it exists");
+        // What a volume that ignores case answers for the second name.
+        dir.create_new(b"NAME", 0o600).expect("creates");
+        assert!(!are_two_names(&dir, b"name", b"NAME").expect("looks"));
+        assert!(are_two_names(&dir, b"one", b"two").expect("looks"));
     }
 
     #[test]

@@ -2,17 +2,19 @@
 //!
 //! Promise: after [`confine`] returns `Ok` what the [`Plan`] holds is in force for this process and every thread it starts,
 //! and nothing it does can undo it; [`attempts`] shows it by trying. Limit: [`Plan::missing`] names what is not held.
-//! Source: landlock(7), seccomp(2), capabilities(7), setrlimit(2); on macOS there is no such thing for a process of one's
-//! own that Apple supports (sandbox_init(3) is deprecated and its language undocumented).
+//! Source: landlock(7), seccomp(2), capabilities(7), setrlimit(2); on macOS sandbox_init(3), which is deprecated without a
+//! successor for a process of one's own, and whose language ([`crate::seatbelt`]) is undocumented: what it holds there is
+//! what the attempts show.
 
 mod plan;
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::dir::Dir;
+use crate::dir::{Dir, FsError};
 use crate::host;
 use crate::privilege::PrivilegeError;
+use crate::seatbelt::PathError;
 
 pub use plan::{Axis, Means, Plan, Right, Support};
 
@@ -52,6 +54,18 @@ pub enum ConfineError {
     /// All calls said yes, and yet Landlock does not hold all of it.
     #[error("Landlock holds only a part of what was asked of it")]
     Partial,
+    /// The folder has no path that a profile can name.
+    #[error("cannot name the folder in a profile")]
+    Path(#[source] PathError),
+    /// Seatbelt did not take the profile.
+    #[error("cannot confine by Seatbelt")]
+    Seatbelt(#[source] io::Error),
+    /// Seatbelt took the profile, and the process is in no sandbox.
+    #[error("Seatbelt says yes and does nothing")]
+    NoSandbox,
+    /// The profile keeps the process from its own folder, too.
+    #[error("the folder itself cannot be reached any more")]
+    Shut(#[source] FsError),
     /// The filter could not be made, or was not taken.
     #[error("cannot filter system calls")]
     Filter(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -100,7 +114,7 @@ mod tests {
     #[test]
     fn what_the_plan_holds_and_yet_can_be_done_is_unproven() {
         let attempt = |axis, means, was_refused| Attempt { axis, means, what: "it".into(), was_refused };
-        let plan = Plan::new(Support { landlock: None, filter: true, is_expected: true });
+        let plan = Plan::new(Support { landlock: None, filter: true, seatbelt: false, is_expected: true });
         let read = attempt(Axis::Read, Means::Landlock, false);
         let tried = [read.clone(), attempt(Axis::Tcp, Means::Filter, true)];
         assert_eq!(unproven(&plan, &tried), None, "nothing is said to hold reading");

@@ -1,8 +1,8 @@
 //! What of a confinement this system can hold, decided from what it offers: values only.
 //!
 //! Promise: an axis counts as held only by a means that is in force whatever the process does afterwards, and what no means
-//! holds is named. Limit: names, sizes and times outside the folder can be seen by whoever is confined; neither means
-//! covers stat(2). Source: landlock(7) and its list of interface versions, seccomp(2).
+//! holds is named. Limit: names, sizes and times outside the folder can be seen by whoever is confined on Linux; neither
+//! means covers stat(2) there. Source: landlock(7) and its list of interface versions, seccomp(2), sandbox_init(3).
 
 /// What this system has to confine a process with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Support {
     pub landlock: Option<u32>,
     /// Whether system calls can be filtered.
     pub filter: bool,
+    /// Whether Seatbelt takes a profile from this process: one that is in a sandbox already gets no other.
+    pub seatbelt: bool,
     /// Whether the system is one that has such means; what none of a kind has is missing and cannot be asked for.
     pub is_expected: bool,
 }
@@ -22,6 +24,27 @@ pub enum Means {
     Landlock,
     /// The filter of system calls.
     Filter,
+    /// Seatbelt.
+    Seatbelt,
+}
+
+impl Means {
+    /// Every one.
+    pub const ALL: [Means; 3] = [Means::Landlock, Means::Filter, Means::Seatbelt];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Means::Landlock => "landlock",
+            Means::Filter => "filter",
+            Means::Seatbelt => "seatbelt",
+        }
+    }
+
+    /// The means of this exact name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|means| means.name() == name)
+    }
 }
 
 /// One thing that a confined process is kept from.
@@ -62,7 +85,11 @@ pub enum Axis {
 }
 
 /// An axis, its name, what it keeps from, the version of Landlock from which on it holds, and whether the filter does.
+/// Seatbelt holds all but those of [`NOT_BY_SEATBELT`].
 type Row = (Axis, &'static str, &'static str, Option<u32>, bool);
+
+/// It has an operation for code of others that is mapped, and none for memory that a process wrote itself.
+const NOT_BY_SEATBELT: [Axis; 1] = [Axis::Code];
 
 const TABLE: [Row; 16] = [
     (Axis::Read, "read", "reading outside the folder", Some(1), false),
@@ -117,6 +144,12 @@ impl Axis {
     /// Whether a filter of system calls holds it.
     pub fn by_filter(self) -> bool {
         self.row().4
+    }
+
+    /// Whether Seatbelt holds it. There are no abstract sockets and no io_uring on its system, and mounting, devices and the
+    /// services that other processes offer by name are denied with all else.
+    pub fn by_seatbelt(self) -> bool {
+        !NOT_BY_SEATBELT.contains(&self)
     }
 }
 
@@ -187,6 +220,7 @@ impl Plan {
         match means {
             Means::Landlock => self.support.landlock.is_some(),
             Means::Filter => self.support.filter,
+            Means::Seatbelt => self.support.seatbelt,
         }
     }
 
@@ -194,6 +228,7 @@ impl Plan {
     pub fn holds(&self, axis: Axis) -> bool {
         self.support.landlock.is_some_and(|version| axis.by_landlock(version))
             || (self.support.filter && axis.by_filter())
+            || (self.support.seatbelt && axis.by_seatbelt())
     }
 
     /// What nothing holds.
@@ -203,7 +238,7 @@ impl Plan {
 
     /// Whether all is held that a system of this kind can hold.
     pub fn is_whole(&self) -> bool {
-        !self.support.is_expected || self.missing().is_empty()
+        !self.support.is_expected || self.support.seatbelt || self.missing().is_empty()
     }
 
     /// The rights taken away everywhere, those given back below the folder among them. Empty without Landlock.
@@ -231,7 +266,7 @@ mod tests {
     use super::*;
 
     fn plan(landlock: Option<u32>, filter: bool) -> Plan {
-        Plan::new(Support { landlock, filter, is_expected: true })
+        Plan::new(Support { landlock, filter, seatbelt: false, is_expected: true })
     }
 
     #[test]
@@ -292,10 +327,26 @@ mod tests {
 
     #[test]
     fn a_system_that_has_no_such_means_is_asked_for_none_and_holds_nothing() {
-        let plan = Plan::new(Support { landlock: None, filter: false, is_expected: false });
+        let plan = Plan::new(Support { landlock: None, filter: false, seatbelt: false, is_expected: false });
         assert!(plan.is_whole());
         assert_eq!(plan.missing().len(), TABLE.len());
         assert_eq!(plan.handled(), []);
+    }
+
+    #[test]
+    fn seatbelt_is_enough_and_what_it_does_not_hold_is_named_all_the_same() {
+        let plan = |seatbelt| Plan::new(Support { landlock: None, filter: false, seatbelt, is_expected: true });
+        assert!(plan(true).is_whole());
+        assert_eq!(plan(true).missing(), [Axis::Code]);
+        assert!(!plan(false).is_whole(), "a system that has it, and a process that cannot have it");
+    }
+
+    #[test]
+    fn a_name_means_its_means() {
+        for means in Means::ALL {
+            assert_eq!(Means::parse(means.name()), Some(means));
+        }
+        assert_eq!(Means::parse(""), None);
     }
 
     #[test]

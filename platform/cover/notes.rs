@@ -106,6 +106,13 @@ impl Notes {
         }
     }
 
+    /// Says that somebody was not named.
+    fn lost(&self) {
+        if let Some(names) = &self.names {
+            names.lost();
+        }
+    }
+
     /// Says who made the directory a covered path was found in: it may be who made that, too, and is no proof.
     pub(super) fn name_maker(&self, place: &Place, pid: u32) {
         if pid != 0
@@ -123,7 +130,9 @@ impl Notes {
             Event::Unmarked(key) => self.own(key, 0, true, table),
             Event::Attributes(key) => self.attributes(key, table),
             Event::Overflow => {
+                self.lost();
                 self.overflow = true;
+                self.lose_names();
                 true
             }
             Event::Unmounted => {
@@ -131,9 +140,17 @@ impl Notes {
                 true
             }
             Event::Gap => {
+                self.lost();
                 self.gap = true;
+                self.lose_names();
                 true
             }
+        }
+    }
+
+    fn lose_names(&self) {
+        if let Some(names) = &self.names {
+            names.lost();
         }
     }
 

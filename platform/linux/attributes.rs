@@ -36,9 +36,17 @@ pub(crate) fn set_immutable(fd: BorrowedFd<'_>, immutable: bool) -> rustix::io::
     fs::ioctl_setflags(fd, wanted).map(|()| true)
 }
 
+/// Why nothing can be made immutable.
+pub(crate) const NO_IMMUTABLE: &str = "making files immutable takes privilege (CAP_LINUX_IMMUTABLE)";
+
 /// Whether this thread has `CAP_LINUX_IMMUTABLE`.
 pub(crate) fn may_set_immutable() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::LINUX_IMMUTABLE))
+}
+
+/// The attributes of an open file.
+pub(crate) fn bearer(fd: BorrowedFd<'_>) -> BorrowedFd<'_> {
+    fd
 }
 
 /// The object that has a name, for its extended attributes; a symlink is meant itself.
@@ -82,6 +90,11 @@ impl Bearer for Named {
 /// Makes `to`, an empty file, share the blocks of `from`.
 pub(crate) fn share_blocks(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> rustix::io::Result<()> {
     fs::ioctl_ficlone(to, from)
+}
+
+/// Blocks are shared with a file that is there already, see [`share_blocks`].
+pub(crate) fn clone_new(_from: BorrowedFd<'_>, _dir: BorrowedFd<'_>, _name: &[u8]) -> rustix::io::Result<()> {
+    Err(Errno::NOTSUP)
 }
 
 /// Copies up to `length` bytes at `offset` within the kernel; 0 at the end, or where it cannot tell.

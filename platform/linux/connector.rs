@@ -79,3 +79,29 @@ impl Connector {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::getsockname;
+    use rustix::net::sendto;
+
+    #[test]
+    fn a_message_that_is_not_the_kernels_is_not_taken() {
+        if !crate::privilege::is_root() {
+            return;
+        }
+        let socket = |groups| {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR)).expect("opens");
+            bind(&socket, &SocketAddrNetlink::new(0, groups)).expect("binds");
+            socket
+        };
+        // Nobody else's messages: it is in no group.
+        let (hears, forges) = (socket(0), socket(0));
+        let address = SocketAddrNetlink::try_from(getsockname(&hears).expect("has one")).expect("is one");
+        let sent = sendto(&forges, &[0; 64], SendFlags::empty(), &SocketAddrNetlink::new(address.pid(), 0));
+        assert_eq!(sent, Ok(64));
+        assert_eq!(Connector::new(hears).receive(&mut [0; 256]).expect("reads"), Received::Nothing);
+    }
+}

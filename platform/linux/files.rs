@@ -168,6 +168,16 @@ pub(crate) fn sync(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
     fs::fsync(fd)
 }
 
+/// Makes the content durable, with what of the metadata reading it back needs.
+pub(crate) fn sync_data(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    fs::fdatasync(fd)
+}
+
+/// Makes it durable on the medium itself: fsync(2) empties the drive's cache, too.
+pub(crate) fn sync_through(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    fs::fsync(fd)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

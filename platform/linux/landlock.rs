@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn the_plan_handles_what_each_version_has_and_no_more() {
         for version in 1..=10 {
-            let plan = Plan::new(Support { landlock: Some(version), filter: true, is_expected: true });
+            let support = Support { landlock: Some(version), filter: true, seatbelt: false, is_expected: true };
+            let plan = Plan::new(support);
             let abi = ABI::from(version as i32);
             assert_eq!(all(plan.handled()), AccessFs::from_all(abi), "version {version}");
             assert!(all(plan.handled()).contains(all(plan.below())), "version {version}");

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::file_systems::by_number;
 use super::sys::landlock;
 use super::usage::{Usage, effective_user, group};
-use crate::machine::{FileSystem, Limit};
+use crate::machine::{Confinement, FileSystem, Limit};
 
 pub(crate) fn limits() -> Vec<(&'static str, Limit)> {
     let usage = usage();
@@ -66,8 +66,11 @@ pub(crate) fn file_system(dir: BorrowedFd<'_>) -> io::Result<FileSystem> {
     Ok(by_number(number))
 }
 
-pub(crate) fn confinement_version() -> io::Result<u32> {
-    landlock::version()
+pub(crate) fn own_confinement() -> Confinement {
+    Confinement {
+        name: "landlock",
+        found: landlock::version().map(|version| format!("version {version} of its interface")),
+    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ mod numbers;
 #[cfg(target_os = "linux")]
 mod openings;
 #[cfg(target_os = "linux")]
+mod powers;
+#[cfg(target_os = "linux")]
 mod privilege;
 #[cfg(target_os = "linux")]
 mod privileged;
@@ -54,6 +56,8 @@ mod probe;
 mod process;
 #[cfg(target_os = "linux")]
 mod program;
+#[cfg(target_os = "linux")]
+mod ready;
 #[cfg(target_os = "linux")]
 mod socket;
 #[cfg(target_os = "linux")]
@@ -69,8 +73,8 @@ pub(crate) use program::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
     attributes::*, child::*, confine::*, connector::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify,
-    layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*,
-    socket::*,
+    layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*,
+    process::*, ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

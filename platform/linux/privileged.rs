@@ -10,7 +10,6 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, netlink, socket_with};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::dir::Dir;
@@ -22,9 +21,6 @@ use super::sys::fanotify as sys;
 
 /// Subvolumes below the tree, at most, whose events say who.
 const SPARE: usize = 3;
-
-/// Multicast group of the connector that tells of processes (`CN_IDX_PROC`).
-const PROCESSES: u32 = 1;
 
 /// What is told of a whole file system: names that are made or moved, and directories that are removed, so that those we
 /// know can be forgotten. Who is renamed tells both its names at once (Linux 5.17).
@@ -53,12 +49,14 @@ pub(crate) struct MarkGroups {
     pub(super) whole: io::Result<(Whole, OwnedFd)>,
 }
 
-/// Whether the process has what this needs.
+/// Whether the process has what this needs: the capability, and that in the whole machine and not in a namespace of its own.
 pub(crate) fn is_privileged() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+    let has = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
+    // Only that one may have such a group. Any other error is for whoever needs one to tell.
+    has && !matches!(sys::init(libc::FAN_CLASS_CONTENT | libc::FAN_CLOEXEC), Err(error) if is_refusal(&error))
 }
 
-/// The event backend's groups; `None` if the capability is one in a namespace only, or a filter forbids it.
+/// The event backend's groups; `None` if a filter forbids them.
 pub(crate) fn mark_groups(dir: &Dir) -> Result<Option<MarkGroups>, PrivilegeError> {
     let made = Groups::new(libc::FAN_REPORT_FID, SPARE)
         .and_then(|contents| Ok((contents, Groups::new(libc::FAN_REPORT_DFID_NAME, SPARE)?)));
@@ -96,17 +94,10 @@ pub(crate) fn openings() -> Result<Option<OwnedFd>, PrivilegeError> {
     }
 }
 
-/// The socket that tells of processes that are made, run programs and end; `None` where there is none.
-pub(crate) fn connector() -> Option<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::CONNECTOR)).ok()?;
-    bind(&socket, &netlink::SocketAddrNetlink::new(0, PROCESSES)).ok()?;
-    Some(socket)
+fn refused<T>(error: io::Error, operation: &'static str) -> Result<Option<T>, PrivilegeError> {
+    if is_refusal(&error) { Ok(None) } else { Err(PrivilegeError::call(operation)(error)) }
 }
 
-fn refused<T>(error: io::Error, operation: &'static str) -> Result<Option<T>, PrivilegeError> {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => Ok(None),
-        _ => Err(PrivilegeError::call(operation)(error)),
-    }
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }

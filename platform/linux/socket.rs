@@ -8,6 +8,11 @@ use rustix::net::sockopt::socket_peercred;
 
 use crate::dir::Dir;
 
+/// Where systemd-journald takes records in its own format (systemd.journal-fields(7), "Native Journal Protocol").
+pub(crate) const JOURNAL_SOCKET: Option<&str> = Some("/run/systemd/journal/socket");
+/// Where syslog(3) sends its records to.
+pub(crate) const LOG_SOCKET: Option<&str> = Some("/dev/log");
+
 /// A path that leads to `name` in the open directory: short whatever its own path is, and the directory itself whatever was
 /// renamed since (proc_pid_fd(5)).
 pub(crate) fn socket_path(dir: &Dir, _path: &Path, name: &str) -> io::Result<PathBuf> {

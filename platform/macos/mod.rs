@@ -15,6 +15,8 @@ mod durable;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod fsevents;
+#[cfg(target_os = "macos")]
 mod layout;
 #[cfg(target_os = "macos")]
 mod limits;
@@ -25,6 +27,8 @@ mod mount_watch;
 #[cfg(target_os = "macos")]
 mod openings;
 #[cfg(target_os = "macos")]
+mod powers;
+#[cfg(target_os = "macos")]
 mod privilege;
 #[cfg(target_os = "macos")]
 mod privileged;
@@ -34,6 +38,8 @@ mod probe;
 mod process;
 #[cfg(target_os = "macos")]
 mod program;
+#[cfg(target_os = "macos")]
+mod ready;
 #[cfg(target_os = "macos")]
 mod socket;
 #[cfg(target_os = "macos")]
@@ -47,13 +53,13 @@ pub(crate) use program::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
     attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, socket::*,
+    mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*, process::*, ready::*, socket::*,
 };
 
-/// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
+/// The kernel's ways to tell of changes, strongest first.
 #[cfg(target_os = "macos")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
-    Vec::new()
+    vec![Box::new(fsevents::FsEvents)]
 }
 
 /// There is nothing that privilege could add.

@@ -19,7 +19,3 @@ pub(crate) fn mark_groups(_dir: &Dir) -> Result<Option<MarkGroups>, PrivilegeErr
 pub(crate) fn openings() -> Result<Option<OwnedFd>, PrivilegeError> {
     Ok(None)
 }
-
-pub(crate) fn connector() -> Option<OwnedFd> {
-    None
-}

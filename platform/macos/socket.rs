@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 use super::sys;
 use crate::dir::Dir;
 
+/// There is none on this system.
+pub(crate) const JOURNAL_SOCKET: Option<&str> = None;
+/// The system's log takes records by a library only, which this version does not use.
+pub(crate) const LOG_SOCKET: Option<&str> = None;
+
 /// The path of `name` in the directory: no path leads through a descriptor here. That `path` leads to the open directory is
 /// looked at; it can be renamed right after.
 pub(crate) fn socket_path(dir: &Dir, path: &Path, name: &str) -> io::Result<PathBuf> {

@@ -6,17 +6,17 @@
 //! Limit: the moment of a piece is when it was read, which is later than when it was typed if we were not running.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush, tcgetattr};
 
 use super::modes::in_background;
 use crate::clock::{Clock, Moment, SystemClock};
+use crate::host;
 
 /// The longest gap within a piece.
 const TOGETHER: Duration = Duration::from_millis(25);
@@ -96,12 +96,11 @@ pub(super) fn read(fd: &OwnedFd, wake: &Wake, out: &dyn Fn(InputEvent)) {
 
 /// Waits for something to read; `false` if it was only a ring.
 fn wait(fd: &OwnedFd, wake: &Wake) -> bool {
-    let mut both = [PollFd::new(fd, PollFlags::IN), PollFd::new(&wake.reader, PollFlags::IN)];
-    match poll(&mut both, None) {
-        Ok(_) if both[1].revents().is_empty() => true,
-        Ok(_) => {
+    match host::readable([fd.as_fd(), wake.reader.as_fd()], None) {
+        Ok([_, false]) => true,
+        Ok([is_ready, true]) => {
             wake.clear();
-            !both[0].revents().is_empty()
+            is_ready
         }
         Err(_) => false,
     }
@@ -126,8 +125,7 @@ fn piece(fd: &OwnedFd) -> Result<Option<(Vec<u8>, Moment)>, Errno> {
 }
 
 fn follows(fd: &OwnedFd) -> bool {
-    let within = Timespec::try_from(TOGETHER).expect("25 ms fit");
-    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&within)).is_ok_and(|ready| ready > 0)
+    host::readable([fd.as_fd()], Some(TOGETHER)) == Ok([true])
 }
 
 const CTRL_C: u8 = 0x03;

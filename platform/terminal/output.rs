@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::termios::{isatty, tcgetattr, tcgetsid, ttyname};
+
+use crate::host;
 
 /// A writable end.
 #[derive(Debug)]
@@ -56,8 +57,7 @@ impl Output {
         let taken = match self {
             Self::Own(fd) => rustix::io::write(fd, bytes),
             Self::Shared(fd) => {
-                let mut ready = [PollFd::new(fd, PollFlags::OUT)];
-                if poll(&mut ready, Some(&Timespec::default()))? == 0 {
+                if !host::writable(fd)? {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
                 rustix::io::write(fd, &bytes[..bytes.len().min(SURE_BYTES)])

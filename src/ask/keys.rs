@@ -35,6 +35,10 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub enum Typed {
     /// One byte that came alone, while a question could be read. What it answers, if anything, the question says.
     Byte(u8),
+    /// One byte that came alone, after a while without a question. It answers none.
+    Idle(u8),
+    /// Escape that came alone, while a question could be read; it may be the beginning of another key.
+    Escape,
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-Z.
@@ -54,6 +58,8 @@ pub enum Key {
     Details,
     /// `?`: show the keys.
     Help,
+    /// `u`: choose what to unlock.
+    Unlock,
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-Z.
@@ -71,7 +77,8 @@ impl Key {
             Typed::Byte(b'e') => Some(Self::Each),
             Typed::Byte(b'd') => Some(Self::Details),
             Typed::Byte(b'?') => Some(Self::Help),
-            Typed::Byte(_) => None,
+            Typed::Byte(b'u') | Typed::Idle(b'u') => Some(Self::Unlock),
+            Typed::Byte(_) | Typed::Idle(_) | Typed::Escape => None,
         }
     }
 }
@@ -102,6 +109,8 @@ pub struct Keys {
     burst: Option<Moment>,
     /// Since when the present question has stood unchanged; `None` without a question.
     shown: Option<Moment>,
+    /// Since when there has been no question.
+    idle: Option<Moment>,
 }
 
 impl Default for Keys {
@@ -113,18 +122,24 @@ impl Default for Keys {
 impl Keys {
     /// Without a question.
     pub fn new() -> Self {
-        Self { state: State::Ground, last: None, burst: None, shown: None }
+        Self { state: State::Ground, last: None, burst: None, shown: None, idle: None }
     }
 
     /// The present content of the question got on the screen at this moment: keys count [`SETTLE`] later. To be called for
     /// every change of the content, and not for the countdown.
     pub fn shown(&mut self, at: Moment) {
-        self.shown = Some(at);
+        (self.shown, self.idle) = (Some(at), None);
     }
 
-    /// No question is on the screen: no key answers.
+    /// No question can be read on the screen: no key answers.
     pub fn withdrawn(&mut self) {
-        self.shown = None;
+        (self.shown, self.idle) = (None, None);
+    }
+
+    /// No question is on the screen from this moment on: keys that answer none count [`SETTLE`] later, so that none that was
+    /// meant for the question is among them.
+    pub fn idle(&mut self, at: Moment) {
+        (self.shown, self.idle) = (None, Some(at));
     }
 
     /// Takes what was read in one piece, and when its first byte came. At most one key comes of it.
@@ -151,8 +166,9 @@ impl Keys {
         }
         match first {
             CTRL_Z => Some(Typed::Suspend),
-            ESC => None,
-            byte => self.may_answer(at).then_some(Typed::Byte(byte)),
+            ESC => self.may_answer(at).then_some(Typed::Escape),
+            byte if self.may_answer(at) => Some(Typed::Byte(byte)),
+            byte => self.idle.is_some_and(|since| at >= since + SETTLE).then_some(Typed::Idle(byte)),
         }
     }
 
@@ -238,9 +254,36 @@ mod tests {
             keys(&[(400, b"r"), (500, b"e"), (600, b"d"), (700, b"?")]),
             [Key::Reject, Key::Each, Key::Details, Key::Help]
         );
-        for byte in (0..=255).filter(|byte| !b"ared?\x03\x1a".contains(byte)) {
+        assert_eq!(keys(&[(400, b"u")]), [Key::Unlock]);
+        for byte in (0..=255).filter(|byte| !b"ared?u\x03\x1a".contains(byte)) {
             assert_eq!(keys(&[(400, &[byte])]), [], "byte {byte:#04x}");
         }
+    }
+
+    #[test]
+    fn without_a_question_a_letter_answers_nothing_and_u_counts_300_ms_after_the_last_one() {
+        let mut keys = Keys::new();
+        assert_eq!(keys.take(b"u", at(1000)), None, "before it is known that nothing is asked");
+        keys.idle(at(1000));
+        assert_eq!(keys.take(b"u", at(1299)), None);
+        assert_eq!(key(&mut keys, b"a", at(1400)), None);
+        assert_eq!(key(&mut keys, b"u", at(1500)), Some(Key::Unlock));
+        assert_eq!(key(&mut keys, b"uu", at(2000)), None);
+        keys.shown(at(3000));
+        assert_eq!(keys.take(b"u", at(3100)), None);
+        keys.withdrawn();
+        assert_eq!(keys.take(b"u", at(9000)), None, "a question that is not all on the screen yet");
+    }
+
+    #[test]
+    fn escape_alone_is_told_and_answers_no_question() {
+        let mut keys = Keys::new();
+        keys.shown(at(0));
+        assert_eq!(keys.take(b"\x1b", at(400)), Some(Typed::Escape));
+        assert_eq!(keys.take(b"[", at(450)), None);
+        assert_eq!(keys.take(b"A", at(500)), None);
+        assert_eq!(keys.take(b"\x1b[A", at(900)), None, "an arrow");
+        assert_eq!(Key::of(Typed::Escape), None);
     }
 
     #[test]

@@ -114,11 +114,13 @@ impl Panel {
     /// Whatever shows bytes, with nothing on it yet.
     pub fn on(glass: Box<dyn Glass>, colour: bool, clock: Arc<dyn Clock>, lost: &'static str) -> Self {
         let (columns, rows) = glass.size();
+        let mut keys = Keys::new();
+        keys.idle(clock.now());
         Self {
             glass,
             raw: None,
             screen: Screen::new(columns, rows, colour),
-            keys: Keys::new(),
+            keys,
             clock,
             open: None,
             next_tick: None,
@@ -159,10 +161,13 @@ impl Panel {
 
     /// Until all of it has been written, no key counts for what stands there.
     fn unread(&mut self) {
-        if let Some(open) = &mut self.open {
-            open.since = None;
+        match &mut self.open {
+            Some(open) => {
+                open.since = None;
+                self.keys.withdrawn();
+            }
+            None => self.keys.idle(self.clock.now()),
         }
-        self.keys.withdrawn();
     }
 
     /// Takes the question off without a trace.
@@ -180,7 +185,7 @@ impl Panel {
     fn no_question(&mut self, frame: &Frame) {
         self.open = None;
         self.emit(frame);
-        self.keys.withdrawn();
+        self.keys.idle(self.clock.now());
         self.next_tick = None;
     }
 

@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::collectors::Collector;
 use crate::gate::kind::Kind;
+use crate::journal::time_meant;
 
 /// Guards a developer's files against coding agents on the same machine.
 #[derive(Debug, Parser)]
@@ -107,9 +110,19 @@ pub struct WatchArgs {
     #[arg(long, value_name = "GLOB")]
     pub allow_only: Vec<String>,
 
+    /// Lock protected files while the watch runs: nobody can change them, not even root, until `u` unlocks one for a minute.
+    /// Needs privilege.
+    #[arg(long)]
+    pub lock: bool,
+
     /// Print the report as JSON on standard output when the watch ends.
     #[arg(long)]
     pub json: bool,
+
+    /// Tell a collector of what happens, too: journald, syslog, or file (a JSON object a line, in the state folder); =PATH names
+    /// another socket or file (repeatable, or a list with commas).
+    #[arg(long, value_name = "WHERE", value_delimiter = ',', value_parser = super::collectors::parse)]
+    pub log: Vec<Collector>,
 
     /// How to learn of changes: the strongest that works here, or the one named.
     #[arg(long, value_name = "X", default_value = "auto")]
@@ -120,7 +133,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "write")]
     pub hold: Option<HoldChoice>,
 
-    /// Go on where something that was asked for cannot be had (--hold, the confinement of --gate); the start line and the
+    /// Go on where something that was asked for cannot be had (--hold, --lock, the confinement of --gate); the start line and the
     /// report say what is missing.
     #[arg(long)]
     pub best_effort: bool,
@@ -293,9 +306,24 @@ pub struct LogArgs {
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 
+    /// Only entries from this time on: in RFC 3339, or so long ago (90s, 15m, 25h, 7d).
+    #[arg(long, value_name = "WHEN", value_parser = when, conflicts_with = "verify")]
+    pub since: Option<String>,
+
+    /// Tell the desktop, too, how many of the changes shown ended how, if there were any. It asks nothing.
+    #[arg(long, conflicts_with = "verify")]
+    pub notify: bool,
+
     /// One JSON object a line.
     #[arg(long)]
     pub json: bool,
+}
+
+fn when(text: &str) -> Result<String, String> {
+    let is_time = time_meant(text, SystemTime::UNIX_EPOCH).is_some();
+    is_time
+        .then(|| text.to_owned())
+        .ok_or_else(|| "a time is 2026-11-30T09:00:00Z, or so long ago: 90s, 15m, 25h, 7d".to_owned())
 }
 
 /// Options of `keep quarantine`.

@@ -3,18 +3,22 @@
 //! Promise: nothing below the state folder is written before the lock is held, and nothing in the tree before the journal
 //! says so. Limit: whoever holds the lock is told by its file, which any process of the user can write.
 
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 
 use platform::holder::{Holder, Known};
 use platform::lock::{Lock, LockError};
-use platform::{Clock, Root};
+use platform::{Clock, Flags, Root};
 
 use crate::digest::Digest;
-use crate::journal::{Event, Journal, JournalError, Replayed, SessionInfo, rfc3339};
+use crate::journal::{Event, Journal, JournalError, Object, Replayed, SessionInfo, rfc3339};
 use crate::roots::Roots;
 use crate::state::StateFolder;
 use crate::store::{Objects, Quarantine};
 use crate::text::{encode, escaped};
+use crate::watch::lock::JournalPen;
+use crate::watch::lock::Pen as _;
+use crate::watch::lock::left::{self, Left};
 use crate::watch::recovery::{Recovered, Recovering};
 use crate::watch::report::ReportPath;
 
@@ -50,19 +54,23 @@ pub fn write_first(journal: &mut dyn Journal, clock: &dyn Clock, event: &Event) 
 /// Restores the last accepted state of the interrupted run `last`, by the rules it had ([`rules_of`]). Returns those, too.
 ///
 /// Where hooks lie is told by git's own files, which may be among what was changed: if anything was put back, all is
-/// compared once more by what they say then.
+/// compared once more by what they say then. What it had locked is unlocked before, as far as we may.
 pub fn recover(
     ground: &mut Ground,
     last: &SessionInfo,
     replayed: &Replayed,
     journal: &mut dyn Journal,
-    objects: &Objects,
-    quarantine: &Quarantine,
+    (objects, quarantine): (&Objects, &Quarantine),
     clock: &dyn Clock,
 ) -> Result<(Recovered, Assembled), Refusal> {
     let mut before: Vec<ReportPath> = Vec::new();
+    let flags = ground.flags();
+    let mut flagged = replayed.flagged.clone();
+    let mut left = Left::default();
     loop {
         let earlier = rules_of(ground, last, objects)?;
+        left.go_on(unlock(flags.as_deref(), &earlier.roots, &flagged, journal, clock)?);
+        flagged.retain(|object, _| left.objects.contains(&object.id()));
         let recovering = Recovering {
             roots: &earlier.roots,
             rules: &earlier.rules,
@@ -72,6 +80,7 @@ pub fn recover(
             clock,
             replayed,
             max_file_bytes: last.options.max_file_bytes,
+            left_locked: &left.objects,
         };
         let mut recovered = recovering.run().map_err(|error| bad_journal(&error))?;
         let is_second = !before.is_empty();
@@ -79,11 +88,26 @@ pub fn recover(
         restored.extend(recovered.recovery.restored.iter().filter(|path| !before.contains(path)).cloned());
         if is_second || restored.is_empty() {
             recovered.recovery.restored = restored;
+            recovered.left = left;
             return Ok((recovered, earlier));
         }
         before = restored;
         ground.look_again()?;
     }
+}
+
+/// Takes off the flags that an earlier run left, as far as we may, and writes that down.
+pub fn unlock(
+    flags: Option<&dyn Flags>,
+    roots: &Roots,
+    flagged: &BTreeMap<Object, String>,
+    journal: &mut dyn Journal,
+    clock: &dyn Clock,
+) -> Result<Left, Refusal> {
+    let mut pen = JournalPen { journal, at: clock.wall() };
+    let left = left::take_off(flags, roots, flagged, &mut pen);
+    pen.now(&[]).map_err(|reason| bad_store(&reason))?;
+    Ok(left)
 }
 
 /// The rules of an earlier session.

@@ -4,10 +4,13 @@
 //! neither yes nor no.
 
 mod finding;
+mod privilege;
 mod promises;
 mod worker;
 
-use platform::machine::{FileSystem, Kind, Limit};
+use platform::confine::Support;
+use platform::machine::{FileSystem, Kind, Limit, Setting};
+use platform::powers::{Power, Standing};
 use platform::trial::{Facility, Trial};
 use serde_json::{Value, json};
 
@@ -30,6 +33,14 @@ pub struct Measured {
     pub backends: Vec<(&'static str, Result<(), String>)>,
     /// Limits, by the backend they concern.
     pub limits: Vec<(&'static str, Limit)>,
+    /// Settings of the kernel, by what they keep a program from; `None` where this kernel lacks one.
+    pub settings: Vec<(Setting, Option<u64>)>,
+    /// Where the privilege is from that this was started with.
+    pub standing: Standing,
+    /// What was tried with it.
+    pub powers: Vec<(Power, Trial)>,
+    /// What there is to confine the guardian with.
+    pub guardian: Support,
     /// The tree.
     pub tree: Ground,
     /// The state folder, or the one it would be made in.
@@ -38,8 +49,8 @@ pub struct Measured {
     pub state_folder: Result<&'static str, String>,
     /// Whether things can be moved from the one to the other.
     pub on_one_file_system: bool,
-    /// Version of Landlock, or why there is none.
-    pub landlock: Result<u32, String>,
+    /// What a process can confine itself by.
+    pub confinement: OwnConfinement,
     /// What is in force for a files worker that was started for this, or why it did not start.
     pub worker: Result<Confinement, String>,
     /// The notifier's program, or why there is none.
@@ -49,6 +60,9 @@ pub struct Measured {
     /// The terminal's name if programs can type into it.
     pub scriptable: Option<&'static str>,
 }
+
+/// The name of what a process can confine itself by, and what was found of it, or why it cannot be had.
+pub type OwnConfinement = (&'static str, Result<String, String>);
 
 /// What was measured of one folder.
 pub struct Ground {
@@ -107,6 +121,7 @@ impl Measured {
             Area::Limits => "Limits that can stop that".to_owned(),
             Area::Tree => format!("In the tree: {}", on(&self.tree)),
             Area::State => format!("In the state folder: {}", on(&self.state)),
+            Area::Privilege => "What privilege adds: sudo keep watch".to_owned(),
             Area::Worker => "What a files worker of the gate is kept from".to_owned(),
             Area::System => "Around it".to_owned(),
         }
@@ -120,7 +135,8 @@ impl Measured {
         findings.push(self.state_folder());
         findings.extend(trials(&self.state, Area::State));
         findings.push(self.one_file_system());
-        findings.extend(worker::findings(&self.worker));
+        findings.extend(privilege::findings(self.standing, &self.powers, self.guardian));
+        findings.extend(worker::findings(&self.worker, self.confinement.0));
         findings.extend(self.system());
         findings
     }
@@ -134,6 +150,10 @@ impl Measured {
             "inotify" => (
                 "the kernel tells of each change; a storm of new names can fill its queue, then everything is compared",
                 "Linux with inotify, and instances and watches left (limits below)",
+            ),
+            "fsevents" => (
+                "the system tells of changes, and when it has lost some; then everything is compared",
+                "a volume that the system keeps events of; polling needs none",
             ),
             "poll" => ("every protected path is compared once an interval; what is undone between two is not seen", ""),
             _ => ("the system tells of each change", ""),
@@ -205,18 +225,17 @@ impl Measured {
             raise: self.notifier.is_err().then(|| "a desktop, and its notification program in PATH".to_owned()),
             ..finding(Area::System, "notifier", "a question is announced on the desktop, path and rule only")
         };
-        let landlock = Finding {
-            works: Some(self.landlock.is_ok()),
-            detail: Some(match &self.landlock {
-                Ok(version) => format!("version {version} of its interface"),
-                Err(reason) => reason.clone(),
-            }),
-            raise: self.landlock.is_err().then(|| "Linux 5.13 or later, started with landlock among lsm=".to_owned()),
-            ..finding(Area::System, "landlock", "a process can confine itself to the root; only the gate's workers do")
+        let (name, found) = &self.confinement;
+        let confinement = Finding {
+            works: Some(found.is_ok()),
+            detail: Some(found.clone().unwrap_or_else(|reason| reason)),
+            raise: found.is_err().then(|| worker::raise(*name == "seatbelt").to_owned()),
+            ..finding(Area::System, name, "a process can confine itself to the root; only the gate's workers do")
         };
         let mut all = vec![terminal];
         all.extend(self.has_terminal.then_some(scriptable));
-        all.extend([notifier, landlock]);
+        all.extend(self.settings.iter().map(|(setting, value)| privilege::setting(*setting, *value)));
+        all.extend([notifier, confinement]);
         all
     }
 }

@@ -65,11 +65,13 @@ pub enum RefusalCode {
     Gate,
     /// The gate cannot listen for agents.
     Socket,
+    /// A collector that was named for what happens is not there, or takes nothing.
+    Log,
 }
 
 impl RefusalCode {
     /// Every code, for the table in the docs.
-    pub const ALL: [RefusalCode; 11] = [
+    pub const ALL: [RefusalCode; 12] = [
         RefusalCode::NoTty,
         RefusalCode::Active,
         RefusalCode::ConfigInvalid,
@@ -81,6 +83,7 @@ impl RefusalCode {
         RefusalCode::Quarantine,
         RefusalCode::Gate,
         RefusalCode::Socket,
+        RefusalCode::Log,
     ];
 
     /// The name in messages and JSON.
@@ -97,6 +100,7 @@ impl RefusalCode {
             RefusalCode::Quarantine => "GXT_CAGE_QUARANTINE",
             RefusalCode::Gate => "GXT_CAGE_GATE",
             RefusalCode::Socket => "GXT_CAGE_SOCKET",
+            RefusalCode::Log => "GXT_CAGE_LOG",
         }
     }
 }

@@ -19,6 +19,11 @@ pub fn line(seen: &Seen<'_>, paint: Paint) -> Option<String> {
     }
 }
 
+/// What an entry says, without when and in which run; `None` for those that are not listed.
+pub fn sentence(event: &Event) -> Option<String> {
+    what(event, Paint { is_on: false })
+}
+
 fn entry_line(entry: &Entry, paint: Paint) -> Option<String> {
     let what = what(&entry.event, paint)?;
     // The process is the short name of a session: few share one.
@@ -97,6 +102,11 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
             paths(restored),
             if kept.is_empty() { String::new() } else { format!("; {} left as they are", paths(kept)) }
         ),
+        Event::Flagged { path: at, .. } => format!("{} is locked: no process can change it", path(at)),
+        Event::Unflagged { path: at, missing: false, .. } => format!("{} is unlocked", path(at)),
+        Event::Unflagged { path: at, id, missing: true } => {
+            format!("{} is not there any more to be unlocked (inode {})", path(at), id.ino)
+        }
         Event::Changed { paths: changed } => format!("while nobody watched: {}", paths(changed)),
         Event::Ended { signal, exit_code } => match signal {
             Some(signal) => format!("by {}, exit code {exit_code}", plain(signal)),

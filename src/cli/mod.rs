@@ -2,6 +2,7 @@
 
 pub mod args;
 mod begin;
+mod collectors;
 mod diagnosis;
 mod doctor;
 
@@ -13,7 +14,8 @@ mod grants;
 mod ground;
 mod hold;
 mod log;
-mod log_line;
+pub(crate) mod log_line;
+mod log_notice;
 mod mcp;
 mod pages;
 mod paint;

@@ -63,7 +63,7 @@ fn recover(args: &RecoverArgs, environment: &Environment) -> Result<Exit, Stop> 
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
     let (mut journal, replayed) = (opened.journal, opened.replayed);
     let Some(last) = &replayed.sealed_session else { return nothing(&ground, "no watch got as far as a baseline") };
-    if replayed.ended_properly {
+    if replayed.ended_properly && replayed.flagged.is_empty() {
         return nothing(&ground, "the last run ended properly");
     }
     let objects = begin::objects(&state)?;
@@ -80,28 +80,37 @@ fn recover(args: &RecoverArgs, environment: &Environment) -> Result<Exit, Stop> 
         backend: "none".to_owned(),
     };
     begin::write_first(&mut journal, &*clock, &first)?;
-    let (done, _) = begin::recover(&mut ground, last, &replayed, &mut journal, &objects, &quarantine, &*clock)
-        .map_err(Stop::Broke)?;
-    let exit =
-        if done.recovery.restored.is_empty() && done.recovery.failed.is_empty() { Exit::Clean } else { Exit::Restored };
+    let done = if replayed.ended_properly {
+        // All is as it was accepted; only flags were left.
+        let flags = ground.flags();
+        begin::unlock(flags.as_deref(), &earlier.roots, &replayed.flagged, &mut journal, &*clock)
+            .map(|left| Recovered { left, ..Recovered::default() })
+    } else {
+        begin::recover(&mut ground, last, &replayed, &mut journal, (&objects, &quarantine), &*clock)
+            .map(|(done, _)| done)
+    }
+    .map_err(Stop::Broke)?;
+    let is_clean = done.recovery.restored.is_empty() && done.recovery.failed.is_empty() && done.left.still.is_empty();
+    let exit = if is_clean { Exit::Clean } else { Exit::Restored };
     if done.recovery.failed.is_empty() {
         let ended = Event::Ended { signal: None, exit_code: exit.code() };
         let written = journal.append(&rfc3339(clock.wall()), &ended).and_then(|()| journal.commit());
         written.map_err(|error| Stop::Broke(begin::bad_journal(&error)))?;
     }
-    say(&done);
-    print(args.json, &ground, exit, Some(&done.recovery));
+    say(&done, replayed.ended_properly);
+    print(args.json, &ground, exit, Some(&done));
     Ok(exit)
 }
 
-fn say(done: &Recovered) {
+fn say(done: &Recovered, ended_properly: bool) {
+    done.left.lines("keep recover").iter().for_each(|line| super::say(line));
     for line in &done.lines {
         // The sentences are those of a watch's start.
         super::say(&line.replacen("keep watch: ", "keep recover: ", 1));
     }
     match begin::recovery_line(done, "keep recover") {
         Some(line) => super::say(&line),
-        None if done.recovery.failed.is_empty() => {
+        None if done.recovery.failed.is_empty() && !ended_properly => {
             super::say("keep recover: the last run did not end properly; nothing differs from what was accepted");
         }
         None => {}
@@ -115,13 +124,18 @@ fn say(done: &Recovered) {
     }
 }
 
-fn print(json: bool, ground: &Ground, exit: Exit, recovery: Option<&Recovery>) {
+fn print(json: bool, ground: &Ground, exit: Exit, done: Option<&Recovered>) {
+    // None of a session that ended properly.
+    let recovery = done.map(|done| &done.recovery).filter(|recovery| !recovery.session.is_empty());
+    let still: Vec<&String> = done.iter().flat_map(|done| &done.left.still).map(|(stored, _)| stored).collect();
     if json {
         let value = json!({
             "schema": SCHEMA,
             "root": ground.text(),
             "exit_code": exit.code(),
             "recovery": recovery.map(Recovery::to_json),
+            "unlocked": done.map(|done| &done.left.off),
+            "locked": still,
         });
         super::print_line(&json_line(&value));
     } else {

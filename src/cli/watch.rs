@@ -13,10 +13,11 @@ use platform::notify::{NOTIFIER, Notifier, find};
 use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
-use platform::{Account, Clock, Names, Nobody, Place, Privileged, RelPath, SystemClock, Wanted, Witness};
+use platform::{Account, Clock, Names, Nobody, Place, Privileged, RelPath, SystemClock, Wanted, Witness, flags};
 
 use crate::baseline::{Baseline, Caps, Index};
-use crate::journal::{self, Event, FileJournal, Replayed, SessionInfo, SessionLog, session_id};
+use crate::journal::forward::Forwarding;
+use crate::journal::{self, Event, FileJournal, Journal, Replayed, SessionInfo, SessionLog, session_id};
 use crate::roots::Roots;
 use crate::store::{Objects, Quarantine};
 use crate::text::json_line;
@@ -35,6 +36,7 @@ use crate::watch::tally::Tally;
 
 use super::args::{BackendChoice, Color, WatchArgs};
 use super::begin;
+use super::collectors;
 use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
@@ -58,7 +60,8 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let (mut ground, privileged) = Ground::find_with(args.path.as_deref(), environment, wanted(args))?;
+    let (mut ground, privileged) =
+        Ground::find_with(args.path.as_deref(), environment, |dir, _user| Privileged::open(dir, wanted(args)))?;
     let (post, messages) = inbox();
     let door = Arc::new(Door::new(post.clone()));
     let plan_to_hold = HoldPlan::of(args, &ground)?;
@@ -70,18 +73,26 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     };
     let asked = Asked { lock_deps: args.lock_deps, allow_only: args.allow_only.clone() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let flags = ground.flags();
+    may_lock(args, flags.is_some())?;
     let state = ground.state()?;
     let lock = begin::lock(&state, &ground, "keep watch", &*clock)?;
     let candidates = choose(sources, args.backend)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
-        Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
+        Some(args) => {
+            let site = Site::at(ground.without_repository())?;
+            Some(Plan::make("keep watch --gate", args, site, &*clock, environment)?)
+        }
         None => None,
     };
 
+    let couriers = Arc::new(collectors::start(&args.log, &ground, &state, environment)?);
+
     let session = session_id(clock.wall(), platform::process::own_pid());
     let opened = FileJournal::open(state.dir(), ground.owner, &session).map_err(|error| begin::bad_journal(&error))?;
-    let (mut journal, replayed) = (opened.journal, opened.replayed);
+    let replayed = opened.replayed;
+    let mut journal = Forwarding::new(opened.journal, collectors::about(&ground), Arc::clone(&couriers));
     let objects = begin::objects(&state)?;
     let quarantine = begin::quarantine(&state)?;
     quarantine.tidy().map_err(|error| begin::bad_store(&causes(&error)))?;
@@ -132,7 +143,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     }
     let (rows, lines) = accepted(&roots, &replayed, &objects);
     let did_something = interrupted.is_some();
-    let (recovered, expected, previous) = match interrupted {
+    let (mut recovered, expected, previous) = match interrupted {
         Some((recovered, earlier)) => {
             let expected = Expected::after(
                 &recovered,
@@ -145,9 +156,12 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         }
         None => {
             let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
-            (Recovered { lines, ..Recovered::default() }, Expected::default(), previous)
+            let left = begin::unlock(flags.as_deref(), &roots, &replayed.flagged, &mut journal, &*clock)
+                .inspect_err(|_| console.finish())?;
+            (Recovered { lines, left, ..Recovered::default() }, Expected::default(), previous)
         }
     };
+    recovered.lines.extend(recovered.left.lines("keep watch"));
     for line in without.iter().chain(&warnings).chain(&recovered.lines) {
         console.line(line);
     }
@@ -207,8 +221,12 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         new_file: NewFile { mode: 0o666 & !environment.umask, uid: ground.owner },
         frozen,
         scope,
+        best_effort: args.best_effort,
         session_log,
-        limits: limits(backend_name, witness.is_some(), &promises),
+        limits: limits(backend_name, powers.names_the_writer, &promises)
+            .into_iter()
+            .chain(limits_of_lock(args, flags.is_some(), &recovered.left.still))
+            .collect(),
         promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
@@ -222,6 +240,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         quarantine,
         journal: Box::new(journal),
         log,
+        couriers,
         console,
         notifier: notifier(args, environment, &ground),
         clock,
@@ -233,6 +252,8 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         gate,
         approvals,
         hold,
+        flags: flags.filter(|_| args.lock),
+        left_locked: recovered.left.objects,
     };
     let baseline = if parts.hold.is_some() { Baseline::indexed(caps, index) } else { Baseline::new(caps) };
     Session::new(parts, options, machine, baseline, expected, previous, tally).run()
@@ -278,7 +299,7 @@ struct Started<'a> {
 
 impl Started<'_> {
     /// Writes the session's first entry.
-    fn write_first(&self, journal: &mut FileJournal) -> Result<(), Refusal> {
+    fn write_first(&self, journal: &mut dyn Journal) -> Result<(), Refusal> {
         let rules = match self.rule_file {
             // Recovery after a crash goes by these very rules, so their text is kept.
             Some(bytes) => Some(self.objects.put(bytes).map_err(|error| begin::bad_store(&causes(&error)))?),
@@ -309,7 +330,7 @@ fn put_right(
     ground: &mut Ground,
     last: &SessionInfo,
     replayed: &Replayed,
-    journal: &mut FileJournal,
+    journal: &mut dyn Journal,
     (objects, quarantine): (&Objects, &Quarantine),
     backend: &str,
     clock: &dyn Clock,
@@ -324,7 +345,7 @@ fn put_right(
         backend: backend.to_owned(),
     };
     begin::write_first(journal, clock, &event)?;
-    begin::recover(ground, last, replayed, journal, objects, quarantine, clock)
+    begin::recover(ground, last, replayed, journal, (objects, quarantine), clock)
 }
 
 /// What privilege is good for with this backend.
@@ -469,6 +490,27 @@ fn limits(backend: &str, names_the_writer: bool, promises: &Promises) -> Vec<Str
         );
     }
     limits
+}
+
+/// What is not locked although it was asked for, and what is although nobody asked.
+fn limits_of_lock(args: &WatchArgs, may_lock: bool, left: &[(String, String)]) -> Vec<String> {
+    let not = (args.lock && !may_lock).then(|| format!("Nothing is locked: {}.", flags::HINDRANCE));
+    let still = left.iter().map(|(stored, reason)| {
+        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
+    });
+    not.into_iter().chain(still).collect()
+}
+
+/// Refuses `--lock` where nothing can be locked, unless that may be.
+fn may_lock(args: &WatchArgs, may_lock: bool) -> Result<(), Refusal> {
+    if !args.lock || may_lock || args.best_effort {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        RefusalCode::BackendUnavailable,
+        format!("--lock: {}", flags::HINDRANCE),
+        "start it with privilege (sudo keep watch --lock), or go on without the lock by --best-effort",
+    ))
 }
 
 fn no_terminal(error: &TerminalError) -> Refusal {

@@ -22,6 +22,11 @@ impl Chain {
         push(&mut self.pending, &mut self.head, self.durable.seq + 1, stamp, event)
     }
 
+    /// The last entry, be it durable or in the batch that waits.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
     /// The batch that waits.
     pub fn pending(&self) -> &[u8] {
         &self.pending

@@ -201,6 +201,24 @@ fn a_journal_whose_session_crashed_is_not_set_aside() {
 }
 
 #[test]
+fn a_journal_that_knows_of_something_immutable_is_not_set_aside() {
+    let lab = Lab::new();
+    run(&lab, u64::MAX);
+    let (path, id) = (".env".to_owned(), super::Object { dev: 1, ino: 2, uid: 3 });
+    let write = |event: &Event| {
+        let mut journal = lab.open();
+        journal.append(AT, event).expect("fits");
+        journal.commit().expect("commits");
+    };
+    write(&Event::Flagged { path: path.clone(), id });
+    let Opened { replayed, rotated, .. } = reopen(&lab, 1);
+    assert_eq!((rotated, replayed.ended_properly), (None, true));
+    assert_eq!(replayed.flagged, [(id, path.clone())].into());
+    write(&Event::Unflagged { path, id, missing: false });
+    assert!(reopen(&lab, 1).rotated.is_some());
+}
+
+#[test]
 fn on_a_full_disk_a_batch_is_dropped_and_the_next_one_works() {
     for passes in 0..4 {
         let lab = Lab::new();

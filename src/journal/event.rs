@@ -7,6 +7,7 @@
 use platform::Access;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::object::Object;
 use super::record::{Record, from_octal, octal};
 use super::stamps::Stamps;
 use crate::baseline::ChangeKind;
@@ -327,6 +328,23 @@ pub enum Event {
         /// Those paths.
         paths: Vec<String>,
     },
+    /// A protected file or folder is about to be made immutable. Durable before that happens.
+    Flagged {
+        /// Where it lies.
+        path: String,
+        /// Which object it is.
+        id: Object,
+    },
+    /// It is not immutable any more, as far as that was our doing.
+    Unflagged {
+        /// Where it lay when it was made so.
+        path: String,
+        /// Which object it is.
+        id: Object,
+        /// Whether it was not found any more: deleted, or moved out of the root.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        missing: bool,
+    },
     /// The session ended properly.
     Ended {
         /// The signal that ended it.
@@ -338,7 +356,7 @@ pub enum Event {
 
 impl Event {
     /// Every event's name.
-    pub const NAMES: [&'static str; 18] = [
+    pub const NAMES: [&'static str; 20] = [
         "session",
         "baseline",
         "directory",
@@ -356,6 +374,8 @@ impl Event {
         "contested",
         "recovered",
         "changed",
+        "flagged",
+        "unflagged",
         "ended",
     ];
 
@@ -379,6 +399,8 @@ impl Event {
             Event::Contested { .. } => "contested",
             Event::Recovered { .. } => "recovered",
             Event::Changed { .. } => "changed",
+            Event::Flagged { .. } => "flagged",
+            Event::Unflagged { .. } => "unflagged",
             Event::Ended { .. } => "ended",
         }
     }

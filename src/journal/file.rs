@@ -102,7 +102,8 @@ impl FileJournal {
             is_settled: true,
         };
         let mut rotated = None;
-        if scanned.good_bytes > above_bytes && replayed.ended_properly {
+        // What is still immutable must be found by the starts to come, and those read no journal that was set aside.
+        if scanned.good_bytes > above_bytes && replayed.ended_properly && replayed.flagged.is_empty() {
             let name = aside_name(aside.last().map_or(1, |last| last + 1));
             journal.rotate(&name).map_err(JournalError::Rotate)?;
             rotated = Some(name);
@@ -175,6 +176,10 @@ impl Journal for FileJournal {
 
     fn session(&self) -> &str {
         &self.session
+    }
+
+    fn head(&self) -> Head {
+        self.chain.head()
     }
 }
 

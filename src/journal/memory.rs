@@ -6,7 +6,7 @@ use platform::FsError;
 
 use super::chain::Chain;
 use super::event::Event;
-use super::line::{Entry, Unreadable};
+use super::line::{Entry, Head, Unreadable};
 use super::{Journal, JournalError};
 
 /// A journal in memory, with the very bytes a file would have.
@@ -52,6 +52,10 @@ impl Journal for MemoryJournal {
     fn session(&self) -> &str {
         &self.session
     }
+
+    fn head(&self) -> Head {
+        self.chain.head()
+    }
 }
 
 /// A journal one of whose commits fails, as if the disk were full just then.
@@ -95,5 +99,9 @@ impl<J: Journal> Journal for FailsAt<J> {
 
     fn session(&self) -> &str {
         self.inner.session()
+    }
+
+    fn head(&self) -> Head {
+        self.inner.head()
     }
 }

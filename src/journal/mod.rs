@@ -13,10 +13,12 @@ mod chain;
 mod error;
 mod event;
 mod file;
+pub mod forward;
 mod line;
 mod log;
 mod memory;
 mod names;
+mod object;
 mod read;
 mod record;
 mod replay;
@@ -37,11 +39,12 @@ pub use file::{FileJournal, Opened};
 pub use line::{Entry, Head, MAX_LINE_BYTES, TooLong, Unreadable};
 pub use log::SessionLog;
 pub use memory::{FailsAt, MemoryJournal};
+pub use object::Object;
 pub use read::{Seen, Verified, read, read_from, verify};
 pub use record::{Record, RecordError, RecordType};
 pub use replay::{AcceptedState, DirectoryState, Replay, Replayed, SessionInfo, Unfinished, replay};
 pub use stamps::Stamps;
-pub use time::{rfc3339, session_id};
+pub use time::{rfc3339, session_id, time_meant};
 
 /// Where entries of one session go.
 pub trait Journal: Send {
@@ -62,4 +65,7 @@ pub trait Journal: Send {
 
     /// The session whose entries these are.
     fn session(&self) -> &str;
+
+    /// Number and digest of the last entry, be it durable or in the batch that waits.
+    fn head(&self) -> Head;
 }

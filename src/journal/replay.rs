@@ -4,12 +4,15 @@
 //! change kept moves it. A session ended properly if it says so, and if it had a baseline of its own or had recovered the
 //! one before: a start that was refused ends no crashed session.
 //!
+//! What was made immutable and not released stands whatever sessions came after it: it is a fact about the files.
+//!
 //! Promise: pure; any sequence of entries gives an answer. Limit: objects are not looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Event, Options, RestoreOutcome};
 use super::line::Entry;
+use super::object::Object;
 use super::record::Record;
 use super::stamps::Stamps;
 use crate::digest::Digest;
@@ -94,6 +97,8 @@ pub struct Replayed {
     pub unfinished: Vec<Unfinished>,
     /// Paths that were contested in the session whose baseline stands.
     pub contested: BTreeSet<String>,
+    /// Objects that some session may have left immutable, and where they lay, by stored name.
+    pub flagged: BTreeMap<Object, String>,
 }
 
 /// One session's part.
@@ -118,6 +123,7 @@ pub struct Replay {
     /// Whether the open session has recovered the sealed one.
     has_recovered: bool,
     unfinished: Vec<Unfinished>,
+    flagged: BTreeMap<Object, String>,
 }
 
 impl Replay {
@@ -173,6 +179,12 @@ impl Replay {
                 self.unfinished.clear();
                 self.has_recovered = true;
             }
+            Event::Flagged { path, id } => {
+                self.flagged.insert(id, path);
+            }
+            Event::Unflagged { id, .. } => {
+                self.flagged.remove(&id);
+            }
             Event::Ended { .. } => {
                 let settles = self.open.is_none() || self.has_recovered;
                 if let (true, Some(sealed)) = (settles, &mut self.sealed) {
@@ -201,6 +213,7 @@ impl Replay {
             unguarded: sealed.unguarded,
             unfinished: self.unfinished,
             contested: sealed.contested,
+            flagged: self.flagged,
         }
     }
 
@@ -309,6 +322,21 @@ mod tests {
         let later = [&events[..], &[session(), restoring("b")]].concat();
         assert_eq!(come_to(&later).unfinished.len(), 2);
         assert_eq!(come_to(&[&later[..], &[recovered()]].concat()).unfinished, []);
+    }
+
+    #[test]
+    fn what_was_made_immutable_stands_across_sessions_until_it_is_released() {
+        let id = Object { dev: 1, ino: 2, uid: 3 };
+        let other = Object { ino: 4, ..id };
+        let flagged = |id| Event::Flagged { path: ".env".into(), id };
+        let released = |id| Event::Unflagged { path: ".env".into(), id, missing: false };
+        let events = [session(), baseline(".env", "one"), sealed(), flagged(id), ended()];
+        assert_eq!(come_to(&events).flagged, [(id, ".env".to_owned())].into());
+        let later = [&events[..], &[session(), baseline(".env", "two"), sealed(), flagged(other)]].concat();
+        assert_eq!(come_to(&later).flagged.len(), 2);
+        assert_eq!(come_to(&[&later[..], &[released(id)]].concat()).flagged, [(other, ".env".to_owned())].into());
+        let again = [&later[..], &[released(id), released(other), flagged(id)]].concat();
+        assert_eq!(come_to(&again).flagged, [(id, ".env".to_owned())].into());
     }
 
     #[test]

@@ -189,6 +189,33 @@ impl RuleSet {
         self.find_place(place).is_none_or(|found| found.may_be_directory)
     }
 
+    /// Whether whatever is made in this folder is restored, so that nothing free can be made there: `.git/hooks`,
+    /// `.claude` and what lies in them. Never true for a root or a git directory itself, where git works, and not for what
+    /// a glob or a scope covers, which may leave names free. Names that end in `.sample` are the exception in a folder of
+    /// hooks: nothing runs them, and nothing but `git init` makes them.
+    pub fn covers_whole(&self, folder: &Place) -> bool {
+        let dir = folder.path.as_bytes();
+        let Some(zones) = self.zones.get(usize::from(folder.root.0)) else { return false };
+        if dir.is_empty() {
+            return false;
+        }
+        if zones.iter().any(|zone| zone.part(dir, NO_NAME) == Some(Part::Folder)) {
+            return true;
+        }
+        if folder.root != RootId::default() {
+            return false;
+        }
+        let (_, name) = split_last(dir);
+        if name == b".git" {
+            return false;
+        }
+        if let Some(inside) = inside_git(dir) {
+            return self.git && gitdir::part(inside, NO_NAME) == Some(Part::Folder) && !self.skips(dir);
+        }
+        let by_name = self.table.find(dir, NO_NAME).is_some_and(|found| found.mode == Mode::Restore);
+        self.paths.above(dir) == Some(Mode::Restore) || by_name && !self.skips(dir)
+    }
+
     fn find_place(&self, place: &Place) -> Option<Found> {
         let (dir, name) = split_last(place.path.as_bytes());
         if name.is_empty() { None } else { self.find(place.root, dir, name) }
@@ -309,6 +336,9 @@ impl Interest for RuleSet {
         first.starts_with(b".") && !DEPENDENCY_DIRS.contains(&first) && self.table.is_folder(dir)
     }
 }
+
+/// A name that no entry of a directory can have: what covers it covers all.
+const NO_NAME: &[u8] = b"\0";
 
 /// The directory and the last component.
 fn split_last(path: &[u8]) -> (&[u8], &[u8]) {

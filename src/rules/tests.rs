@@ -45,6 +45,14 @@ const RULES: &[(Rule, &str)] = &[
     (Rule::CageConfig, ".cage.yaml"),
 ];
 
+/// Folders in which nothing free can be made.
+const WHOLE: &str = ".git/hooks .git/hooks/sub .git/modules/lib/hooks lib/inner/.git/hooks .claude .claude/deep/er pkg/a/.claude \
+    .github/workflows .github/actions/x .husky .husky/_ .idea tools/hooks";
+
+/// Folders in which something free can be made.
+const NOT_WHOLE: &str = ".git .git/info .git/modules .git/modules/lib .git/worktrees .git/worktrees/side .git/objects .git/refs/heads \
+    lib/inner/.git .github .vscode .cargo src pkg node_modules/x/.claude tools docs docs/secret";
+
 const FREE: &str = ".env.example .env.sample .env.template deep/.env.example app.env .environment \
     .vscode/notes.json .git/hooks/pre-push.sample .git/description .github/CODEOWNERS package.json \
     lib/Jenkinsfile.md .cage.yml docs/workflows/ci.yml pkg/.github/workflows/ci.yml pkg/Jenkinsfile pkg/.cage.yaml \
@@ -311,4 +319,25 @@ fn places_where_rules_live_come_first() {
     for dir in ["src", ".git/objects", ".git/modules/lib", ".venv", "node_modules", "pkg/.claude", ".cache"] {
         assert!(!first(dir), "{dir}");
     }
+}
+
+#[test]
+fn folders_in_which_nothing_free_can_be_made_are_known() {
+    let mut parts =
+        parts("protect:\n  - path: docs/whole\n  - glob: docs/secret/**\n  - { path: notes, mode: report }\n");
+    parts.zones.push(Zone { path: RelPath::parse(b"tools/hooks").expect("a path"), what: What::Hooks });
+    let rules = RuleSet::new(parts);
+    for path in WHOLE.split_whitespace().chain(["docs/whole", "docs/whole/deep"]) {
+        assert!(rules.covers_whole(&place(path)), "{path}");
+        assert!(rules.classify(&place(&format!("{path}/anything"))).is_some(), "{path}");
+    }
+    for path in NOT_WHOLE.split_whitespace().chain(["notes", "docs/whole/.git", "docs/whole/.git/objects"]) {
+        assert!(!rules.covers_whole(&place(path)), "{path}");
+    }
+    assert!(!rules.covers_whole(&Place::tree(RelPath::root())));
+}
+
+#[test]
+fn without_git_hooks_are_an_ordinary_folder() {
+    assert!(!RuleSet::new(Parts::default()).covers_whole(&place(".git/hooks")));
 }

@@ -77,6 +77,10 @@ impl StoreError {
     }
 }
 
+fn unfinished_name() -> Result<Vec<u8>, StoreError> {
+    Ok(format!("{UNFINISHED}{}", random::hex12().map_err(bytes("name"))?).into_bytes())
+}
+
 fn bytes(operation: &'static str) -> impl FnOnce(io::Error) -> StoreError {
     move |source| StoreError::Bytes { operation, source }
 }
@@ -147,12 +151,10 @@ impl Objects {
 
     /// Clones or copies first and hashes the copy: nobody else can write to that one, so digest and bytes agree.
     fn put_large(&self, file: &File, max_bytes: u64) -> Result<(Digest, u64), StoreError> {
-        let (name, copied) = self.unfinished()?;
-        let hashed = copy::copy(file, &copied, max_bytes.saturating_add(1)).map_err(bytes("write")).and_then(|_| {
-            let mut reader = &copied;
-            reader.rewind().map_err(bytes("read"))?;
-            Digest::of_reader(&mut reader, max_bytes).map_err(bytes("read"))
-        });
+        let name = unfinished_name()?;
+        let copied = copy::copy_new(file, max_bytes.saturating_add(1), &self.dir, &name)?;
+        let mut reader = &copied;
+        let hashed = reader.rewind().and_then(|()| Digest::of_reader(&mut reader, max_bytes)).map_err(bytes("read"));
         let known = hashed.and_then(|(digest, size)| {
             if size > max_bytes {
                 return Err(StoreError::TooLarge { size, max_bytes });
@@ -174,7 +176,7 @@ impl Objects {
 
     /// A new file nobody else knows, and its name.
     fn unfinished(&self) -> Result<(Vec<u8>, File), StoreError> {
-        let name = format!("{UNFINISHED}{}", random::hex12().map_err(bytes("name"))?).into_bytes();
+        let name = unfinished_name()?;
         let file = self.dir.create_new(&name, 0o600)?;
         Ok((name, file))
     }

@@ -10,7 +10,7 @@ use platform::Place;
 use crate::ask::{Key, shown_digest};
 use crate::baseline::{Restore, RestoreError, Row, Snapshot};
 use crate::cli::exit::causes;
-use crate::journal::{Asked, Event, Record, RestoreOutcome, rfc3339};
+use crate::journal::{Asked, Event, Journal, Record, RestoreOutcome, rfc3339};
 use crate::store::Rejection;
 
 use super::console::{Asker, OnScreen};
@@ -18,6 +18,7 @@ use super::lines;
 use super::machine::{Answer, Effect, Input, Outcome, Refused, Seen};
 use super::report::{Decision, Kept};
 use super::session::Session;
+use super::tally::Tally;
 
 impl Session {
     /// Feeds the machine and does what comes out. Called while something is being done, it only adds to what is to do.
@@ -127,6 +128,7 @@ impl Session {
             self.baseline.remove(place);
         }
         self.step(Input::Accepted(place.clone()));
+        self.lock_around(place);
         self.decided(&seen, Outcome::Accepted.name(), None, None);
         self.forget_accepted(place, change.after.id());
         self.say(&match asked {
@@ -175,6 +177,7 @@ impl Session {
 
     fn restore(&mut self, refused: Refused) {
         let place = &refused.seen.place;
+        let loosened = self.loosen(place);
         let absent = Snapshot::absent();
         let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot).clone();
         let at = rfc3339(self.parts.clock.wall());
@@ -235,8 +238,12 @@ impl Session {
                 let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
                 self.step(Input::Restored(place.clone()));
                 self.restored(&refused, ids);
+                self.lock_around(place);
             }
-            Err(error) => self.not_restored(&refused, &error),
+            Err(error) => {
+                self.not_restored(&refused, &error);
+                self.lock_again(&loosened);
+            }
         }
     }
 
@@ -322,23 +329,15 @@ impl Session {
 
     /// Makes the waiting entries durable, and this one with them: it is in the journal then, or nowhere.
     fn commit_with(&mut self, last: Option<Event>) -> Result<(), String> {
-        let notes = self.tally.take_notes();
-        if notes.is_empty() && last.is_none() {
-            return Ok(());
-        }
         let at = rfc3339(self.parts.clock.wall());
-        let journal = &mut self.parts.journal;
-        let mut events = notes.iter().chain(&last);
-        let appended = events.try_for_each(|event| journal.append(&at, event)).and_then(|()| journal.commit());
-        appended.map_err(|error| {
-            journal.discard();
-            self.tally.give_back(notes);
-            causes(&error)
-        })
+        write(&mut self.tally, &mut *self.parts.journal, &at, last.as_slice())
     }
 
     /// Writes down what waits, once the questions are drawn and the files are in order.
     pub(super) fn write_down(&mut self) {
+        for line in self.parts.couriers.news() {
+            self.say(&line);
+        }
         if let Err(reason) = self.commit() {
             let now = self.now();
             self.parts.console.line_if_new(
@@ -348,6 +347,22 @@ impl Session {
             );
         }
     }
+}
+
+/// Makes the waiting entries durable, and these with them: they are in the journal then, or nowhere. Those that waited
+/// wait on.
+pub(super) fn write(tally: &mut Tally, journal: &mut dyn Journal, at: &str, last: &[Event]) -> Result<(), String> {
+    let notes = tally.take_notes();
+    if notes.is_empty() && last.is_empty() {
+        return Ok(());
+    }
+    let mut events = notes.iter().chain(last);
+    let appended = events.try_for_each(|event| journal.append(at, event)).and_then(|()| journal.commit());
+    appended.map_err(|error| {
+        journal.discard();
+        tally.give_back(notes);
+        causes(&error)
+    })
 }
 
 const fn restore_outcome(outcome: Outcome) -> RestoreOutcome {

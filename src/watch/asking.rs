@@ -21,11 +21,12 @@ impl Session {
         let wanted =
             asked.and_then(|(id, _, waiting)| Some(Wanted { id, deadline: self.machine.next_deadline()?, waiting }));
         let held = self.held.wanted();
-        let turn = self.parts.console.turn(wanted, held);
+        let turn = self.parts.console.turn(wanted, held, self.wanted_choice());
         let (id, version, waiting) = match (turn, asked) {
             (Some(Turn { asker: Asker::Watch, waiting, .. }), Some((id, version, _))) => (id, version, waiting),
             (Some(Turn { asker: Asker::Gate, waiting, .. }), _) => return self.parts.console.show_gate(waiting),
             (Some(Turn { asker: Asker::Hold, waiting, .. }), _) => return self.draw_held(waiting),
+            (Some(Turn { asker: Asker::Choice, waiting, .. }), _) => return self.show_choice(waiting),
             _ => {
                 if !self.parts.console.is_free() {
                     self.parts.console.clear();

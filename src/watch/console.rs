@@ -11,7 +11,7 @@ use std::time::Duration;
 use platform::terminal::{RawGuard, Terminal};
 use platform::{Clock, Moment, Notification, Place};
 
-use crate::ask::{self, Bell, Key, Panel, Reading, SharedPanel, Turn, Turns, Wanted};
+use crate::ask::{self, Bell, Block, Key, Panel, Reading, SharedPanel, Turn, Turns, Typed, Wanted};
 use crate::gate::machine::{Question, QuestionId};
 use crate::gate::screen::Screen;
 use crate::gate::serve::{Board as _, GateKey};
@@ -48,6 +48,8 @@ pub enum Asker {
     Hold,
     /// The gate beside it.
     Gate,
+    /// The person, who wants to choose what to unlock.
+    Choice,
 }
 
 /// What was typed.
@@ -57,6 +59,8 @@ pub enum Pressed {
     Watch(Key),
     /// A key for this question of the gate.
     Gate(QuestionId, GateKey),
+    /// A key of the choice that is open.
+    Choice(Typed),
 }
 
 /// The gate in this terminal.
@@ -73,6 +77,10 @@ pub struct Console {
     turns: Turns<Asker>,
     clock: Arc<dyn Clock>,
     shown: Option<Shown>,
+    /// Which state of the choice is on the screen: its id and version, and how many questions wait.
+    choosing: Option<(u64, u64, usize)>,
+    /// Whether `u` does something.
+    unlocks: bool,
     /// Until when drawing has used up its share of time.
     drawn_for: Moment,
     /// Whether there is something newer to be shown than what was drawn.
@@ -164,6 +172,8 @@ impl Console {
             turns: Turns::default(),
             clock,
             shown: None,
+            choosing: None,
+            unlocks: false,
             drawn_for: Moment::default(),
             put_off: false,
             unprinted: Vec::new(),
@@ -200,20 +210,39 @@ impl Console {
         self.guest.as_ref().is_some_and(|guest| guest.wanted.is_some())
     }
 
-    /// Whose question is to be on the screen, if the watch's machines want these.
-    pub fn turn(&mut self, watch: Option<Wanted>, hold: Option<Wanted>) -> Option<Turn<Asker>> {
+    /// Whose question is to be on the screen, if the watch's machines, and a choice, want these.
+    pub fn turn(&mut self, watch: Option<Wanted>, hold: Option<Wanted>, choice: Option<Wanted>) -> Option<Turn<Asker>> {
         let wanted = self.guest.as_ref().and_then(|guest| guest.wanted.as_ref());
         let gate = wanted.map(|(question, waiting)| Wanted {
             id: question.id.0,
             deadline: question.deadline,
             waiting: *waiting,
         });
-        self.turns.next(&[(Asker::Hold, hold), (Asker::Watch, watch), (Asker::Gate, gate)])
+        self.turns.next(&[(Asker::Hold, hold), (Asker::Watch, watch), (Asker::Gate, gate), (Asker::Choice, choice)])
+    }
+
+    /// Puts a choice on the screen, or what has become of it.
+    pub fn show_choice(&mut self, version: (u64, u64, usize), block: impl FnOnce() -> Block, deadline: Moment) {
+        if self.choosing == Some(version) {
+            return;
+        }
+        let (id, _, waiting) = version;
+        let before = self.choosing.filter(|(known, ..)| *known == id);
+        if before.is_none() {
+            self.clear();
+        }
+        // A question that has come is heard, although it is not seen yet.
+        let bell = if before.is_some_and(|(.., before)| before < waiting) { Bell::Ring } else { Bell::Silent };
+        // It changes by the person's own keys: those go on counting.
+        let reading = if before.is_some() { Reading::Known } else { Reading::Anew };
+        self.print();
+        self.panel.get().ask(block(), deadline, bell, reading);
+        self.choosing = Some(version);
     }
 
     /// Puts the gate's question on the screen.
     pub fn show_gate(&mut self, waiting: usize) {
-        if self.shown.is_some() {
+        if self.shown.is_some() || self.choosing.is_some() {
             self.clear();
         }
         if let Some(Guest { screen, wanted: Some((question, _)) }) = &mut self.guest {
@@ -242,7 +271,9 @@ impl Console {
 
     /// Whether no question is on the screen.
     pub fn is_free(&self) -> bool {
-        self.shown.is_none() && self.guest.as_ref().is_none_or(|guest| guest.screen.question().is_none())
+        self.shown.is_none()
+            && self.choosing.is_none()
+            && self.guest.as_ref().is_none_or(|guest| guest.screen.question().is_none())
     }
 
     /// Whether a change of the question with this id has to wait, because it was drawn too often. Another question
@@ -259,6 +290,7 @@ impl Console {
             guest.screen.leave();
         }
         self.print();
+        self.choosing = None;
         let Picture { asker, id, version, deadline, waiting, members, words, details } = picture;
         let before = self.shown.take();
         let bell = match &before {
@@ -283,7 +315,7 @@ impl Console {
             guest.screen.leave();
         }
         self.print();
-        if self.shown.take().is_some() {
+        if self.choosing.take().is_some() | self.shown.take().is_some() {
             self.panel.get().withdraw();
             self.put_off = false;
         }
@@ -306,7 +338,11 @@ impl Console {
                 key => Pressed::Gate(question, key),
             });
         }
-        self.panel.get().key(bytes, at).and_then(Key::of).map(Pressed::Watch)
+        let typed = self.panel.get().key(bytes, at)?;
+        match (typed, self.choosing) {
+            (Typed::Interrupt | Typed::Suspend, _) | (_, None) => Key::of(typed).map(Pressed::Watch),
+            (typed, Some(_)) => Some(Pressed::Choice(typed)),
+        }
     }
 
     /// When the countdown, or a terminal that took no bytes, needs attention.
@@ -373,11 +409,19 @@ impl Console {
         }
     }
 
+    /// There is something that `u` unlocks.
+    pub fn offer_unlocking(&mut self) {
+        self.unlocks = true;
+    }
+
     /// Shows the keys.
     pub fn help(&mut self) {
         self.print();
         if let Some(shown) = &self.shown {
-            let lines = shown.words.help();
+            let mut lines = shown.words.help();
+            if self.unlocks {
+                lines.push("  u  choose what to unlock for a minute, once nothing is asked any more".to_owned());
+            }
             self.lines(&lines);
         }
     }

@@ -40,6 +40,7 @@ impl Session {
             self.step(Input::Stop);
         }
         self.end_hold();
+        self.unlock_everything();
         let failed: Vec<_> = self.machine.unrestored().cloned().collect();
         let in_order = failed.is_empty();
         for Refused { seen, failures, .. } in &failed {
@@ -64,6 +65,9 @@ impl Session {
             self.forget_objects();
         }
         self.parts.console.clear();
+        for line in self.parts.couriers.finish() {
+            self.say(&line);
+        }
         let summary = self.summary(&end);
         self.say(&summary);
         self.parts.console.finish();
@@ -132,6 +136,7 @@ impl Session {
             contested: self.machine.contested().map(|place| self.report_path(place)).collect(),
             held: self.tally.held.clone(),
             linked: self.tally.linked_paths(|place| self.report_path(place)),
+            locked: self.tally.locked,
             lost: self.tally.losses(),
             trapped_signal: match end {
                 End::Signal(signal) => Some(signal),

@@ -25,6 +25,7 @@ impl Session {
             Message::Input(InputEvent::Bytes { bytes, at }) => match self.parts.console.key(&bytes, at) {
                 Some(Pressed::Watch(key)) => self.pressed(key),
                 Some(Pressed::Gate(question, key)) => self.pressed_for_gate(question, key),
+                Some(Pressed::Choice(typed)) => self.chosen(typed),
                 None => {}
             },
             Message::Input(InputEvent::Foreground) => self.parts.console.resume(),
@@ -184,6 +185,7 @@ impl Session {
             Key::Accept | Key::Reject | Key::Each => self.answer(key),
             Key::Details => self.show_details(),
             Key::Help => self.parts.console.help(),
+            Key::Unlock => self.wants_to_unlock(),
         }
     }
 

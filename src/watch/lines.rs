@@ -139,6 +139,46 @@ pub fn contested(path: &str, limit: u32) -> String {
     format!("keep watch: {path} is contested: refused {limit} times, from now on restored without asking")
 }
 
+/// What can be done about the lock.
+pub fn can_unlock() -> String {
+    format!("keep watch: u unlocks one path for {} s", super::lock::minutes::MINUTE.as_secs())
+}
+
+/// A path can be changed for a while.
+pub fn unlocked(path: &str) -> String {
+    format!("keep watch: {path} is unlocked for {} s", super::lock::minutes::MINUTE.as_secs())
+}
+
+/// A path's minute is over.
+pub fn locked_again(path: &str) -> String {
+    format!("keep watch: {path} is locked again")
+}
+
+/// A path's minute is over, and there is nothing to be locked.
+pub fn gone_unlocked(path: &str) -> String {
+    format!("keep watch: the minute of {path} is over; there is nothing to be locked")
+}
+
+/// Somebody with privilege took our flag off.
+pub fn taken_off(path: &str) -> String {
+    format!("keep watch: somebody unlocked {path}; it is locked again")
+}
+
+/// A path could not be locked.
+pub fn not_locked(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} is NOT locked: {reason}")
+}
+
+/// A path could not be unlocked.
+pub fn not_unlocked(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} could not be unlocked: {reason}")
+}
+
+/// The watch ends, and a path stays locked.
+pub fn left_locked(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} stays locked: {reason}; sudo keep recover unlocks what is there")
+}
+
 /// What differs from the last run.
 pub fn changed_between(paths: &[String]) -> String {
     const SHOWN: usize = 20;

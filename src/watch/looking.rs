@@ -147,6 +147,7 @@ impl Session {
                 Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }
             }
         };
+        let now = self.without_our_flag(place, now);
         let change = if self.lies_aside(place, &now) {
             None
         } else if let Some(start) = self.unread_at_start(place, &now) {

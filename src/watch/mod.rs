@@ -12,6 +12,8 @@ mod held;
 pub mod hold;
 pub mod inbox;
 pub mod lines;
+pub mod lock;
+mod locking;
 mod looking;
 pub mod machine;
 mod new_dirs;
@@ -25,6 +27,7 @@ pub mod survey;
 pub mod sweep;
 mod sweeping;
 pub mod tally;
+mod unlocking;
 mod unread;
 pub mod writers;
 

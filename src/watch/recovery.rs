@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use platform::{Clock, Place};
+use platform::{Clock, FileId, Place};
 
 use crate::baseline::{Baseline, Caps, ChangeKind, Content, Directory, Restore, Row, Snapshot, clear_leftover, look};
 use crate::cli::exit::causes;
@@ -20,6 +20,7 @@ use crate::rules::{Class, Mode, Rule};
 use crate::store::{Objects, Quarantine, Rejection, StoreError, parse_attributes};
 
 use super::expected::is_below_any;
+use super::lock::left::Left;
 use super::report::{Recovery, ReportPath};
 use super::survey::survey;
 
@@ -44,6 +45,8 @@ pub struct Recovering<'a> {
     pub replayed: &'a Replayed,
     /// Largest file that is read.
     pub max_file_bytes: u64,
+    /// What the interrupted run had made immutable and could not be released: the flag is no change.
+    pub left_locked: &'a BTreeSet<FileId>,
 }
 
 /// What a recovery came to.
@@ -55,6 +58,8 @@ pub struct Recovered {
     pub unrestored: BTreeMap<Place, Snapshot>,
     /// What went wrong, a line each.
     pub lines: Vec<String>,
+    /// What became of the flags the interrupted run had set.
+    pub left: Left,
 }
 
 /// The accepted snapshots of a replayed journal, by place. Places in roots that are no more are left out.
@@ -203,7 +208,10 @@ impl Recovering<'_> {
         let accepted = baseline.get(place).map_or(&absent, |row| &row.snapshot);
         let root = self.roots.get(place.root);
         let (kind, digest) = match look(root, &place.path, self.max_file_bytes) {
-            Ok(look) => match accepted.compare(&look.snapshot) {
+            Ok(mut look) => match accepted.compare({
+                look.snapshot.immutable &= !look.snapshot.id().is_some_and(|id| self.left_locked.contains(&id));
+                &look.snapshot
+            }) {
                 None => return Ok(()),
                 Some(ChangeKind::Added) if look.snapshot.content == Content::Directory => return Ok(()),
                 Some(kind) => (kind, look.snapshot.digest()),

@@ -3,17 +3,18 @@
 //! Promise: the question is drawn before anything slow happens; whatever a hint says, only comparison decides. Limit: one
 //! thread does all looking and restoring, so a restore of a huge file delays the next question by its own length.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use platform::event::{Powers, Subscription};
 use platform::lock::Lock;
 use platform::notify::Notifier;
-use platform::{Account, Clock, FileId, LostCause, Moment, Place, Stat};
+use platform::{Account, Clock, FileId, Flags, LostCause, Moment, Place, Stat};
 
 use crate::baseline::{Baseline, Snapshot};
 use crate::cli::exit::Refusal;
+use crate::journal::forward::Couriers;
 use crate::journal::{Journal, SessionLog, rfc3339};
 use crate::roots::Roots;
 use crate::rules::assemble::ScopeSource;
@@ -26,6 +27,7 @@ use super::expected::Expected;
 use super::guest::{Guest, Opening};
 use super::hold::{self, Hold, Passes};
 use super::inbox::Inbox;
+use super::locking::Locking;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::new_dirs::NewDirs;
@@ -52,6 +54,8 @@ pub struct Parts {
     pub journal: Box<dyn Journal>,
     /// The log of this session.
     pub log: SessionLog,
+    /// Those who are told of what the journal says.
+    pub couriers: Arc<Couriers>,
     /// The terminal.
     pub console: Console,
     /// Desktop notifications, unless switched off.
@@ -74,6 +78,10 @@ pub struct Parts {
     pub approvals: Approvals,
     /// Opens that are held, if they are.
     pub hold: Option<Hold>,
+    /// What makes files immutable, if they are to be locked.
+    pub flags: Option<Arc<dyn Flags>>,
+    /// What an earlier run left immutable and this one cannot release: that is no change.
+    pub left_locked: BTreeSet<FileId>,
 }
 
 /// How this watch was asked for.
@@ -99,6 +107,8 @@ pub struct Options {
     pub frozen: bool,
     /// The allowed area.
     pub scope: Option<Vec<ScopeSource>>,
+    /// Whether to go on without what this machine cannot do.
+    pub best_effort: bool,
     /// Path of the session log.
     pub session_log: ReportPath,
     /// What becomes of which operation.
@@ -164,6 +174,8 @@ pub struct Session {
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
     pub(super) sweep_at: Moment,
+    /// What is locked, if anything is to be.
+    pub(super) lock: Option<Locking>,
     /// The gate in this terminal, once it serves.
     pub(super) guest: Option<Guest>,
     pub(super) polling: Option<Box<dyn Subscription>>,
@@ -221,6 +233,7 @@ impl Session {
             writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
+            lock: None,
             guest: None,
             polling: None,
             listed: None,
@@ -239,12 +252,15 @@ impl Session {
             self.look_around();
             self.step(Input::Tick);
             self.step_held(hold::Input::Tick);
+            self.tend_lock();
             self.draw();
             if now >= self.sweep_at {
                 self.sweep_round(now);
             }
             if let Some(refusal) = self.failed_start.take() {
                 self.end_hold();
+                self.unlock_everything();
+                self.write_down();
                 self.parts.console.finish();
                 return Err(refusal);
             }
@@ -272,9 +288,9 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
-        let held = [self.held.wake_at(), self.passes.wake_at()];
+        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now)];
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
-        let wake = wake.into_iter().chain(held).flatten().min().expect("the sweep is always due some time");
+        let wake = wake.into_iter().chain(further).flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);
         // Taken now: what the messages lead to (a walk's contents stored, an answer carried out) is no sleep.
         let woken = self.now();

@@ -11,6 +11,7 @@ use crate::journal::{Event, Record, Stamps, portions};
 use crate::store::serialize_attributes;
 
 use super::lines;
+use super::lock::Locked;
 use super::session::{Phase, Session};
 
 impl Session {
@@ -42,7 +43,8 @@ impl Session {
                 self.to_look.insert(place.clone(), now);
             }
             Ok(look) => {
-                if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot: look.snapshot }) {
+                let snapshot = self.without_our_flag(place, look.snapshot);
+                if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot }) {
                     self.refuse(over_the_cap(&shown, &error));
                 }
                 self.note_parents(place);
@@ -161,6 +163,13 @@ impl Session {
         self.phase = Phase::Watching;
         self.parts.rules.freeze();
         self.to_look.append(&mut self.deferred);
+        let locked = match self.lock_everything() {
+            Ok(locked) => locked,
+            Err(refusal) => {
+                self.failed_start = Some(refusal);
+                return;
+            }
+        };
         self.tally.started_at = Some(self.parts.clock.wall());
         self.tally.protected_files = self.baseline.len();
         let changed = self.changed_between();
@@ -178,6 +187,7 @@ impl Session {
         });
         let tree =
             crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(self.parts.roots.tree().path().as_os_str()));
+        (self.tally.locked, self.options.promises.locked) = (locked, locked);
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
@@ -187,6 +197,10 @@ impl Session {
             scope.as_deref(),
             self.options.promises.clause().as_deref(),
         ));
+        if locked.is_some_and(|locked| locked != Locked::default()) {
+            self.parts.console.offer_unlocking();
+            self.say(&lines::can_unlock());
+        }
         // Before, what a client changes would be taken for what was there.
         match self.parts.gate.take().map(|open| open()) {
             Some(Ok(guest)) => self.guest = Some(guest),

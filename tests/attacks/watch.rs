@@ -1,6 +1,8 @@
 //! Attacks on a running watch, through the program itself: each must fail, or end as `docs/attacks.md` says.
 
 mod asking;
+mod locking;
+mod privilege;
 mod replacing;
 mod restarting;
 mod silent;

@@ -9,6 +9,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod collectors;
 mod ending;
 mod hold;
 mod keys;

@@ -19,6 +19,21 @@ pub(crate) fn bsd_info(pid: u32) -> io::Result<libc::proc_bsdinfo> {
     Ok(unsafe { info.assume_init() })
 }
 
+/// How many threads a process has.
+pub(crate) fn thread_count(pid: u32) -> io::Result<usize> {
+    let pid = i32::try_from(pid).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
+    let mut info = MaybeUninit::<libc::proc_taskinfo>::zeroed();
+    let size = size_of::<libc::proc_taskinfo>() as libc::c_int;
+    // SAFETY: `info` has `size` writable bytes and lives past the call, which writes at most that many.
+    let written = unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDTASKINFO, 0, info.as_mut_ptr().cast(), size) };
+    if written != size {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all of it was written, and any bytes are a valid value of this struct of integers.
+    let info = unsafe { info.assume_init() };
+    Ok(usize::try_from(info.pti_threadnum).unwrap_or(0))
+}
+
 /// A text the kernel keeps under a name.
 pub(crate) fn sysctl_text(name: &CStr) -> io::Result<String> {
     let mut buffer = [0_u8; 256];

@@ -43,7 +43,7 @@ impl Desk {
 #[test]
 fn a_key_counts_once_the_question_has_been_there_long_enough() {
     let mut desk = Desk::new();
-    assert_eq!(desk.press_after(1000), None);
+    assert_eq!(desk.press_after(1000), Some(Typed::Idle(b'a')), "nothing is asked");
     desk.ask(".env", Reading::Anew);
     assert_eq!(desk.press_after(299), None);
     assert_eq!(desk.press_after(30), Some(Typed::Byte(b'a')));

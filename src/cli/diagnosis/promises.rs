@@ -32,20 +32,23 @@ pub fn limit_finding(backend: &str, limit: &Limit) -> Finding {
 fn facility(facility: Facility, area: Area) -> Option<(&'static str, &'static str, &'static str, &'static str)> {
     Some(match (facility, area) {
         (Facility::Beneath, Area::Tree) => (
-            "openat2",
+            "beneath",
             "a path is opened in one call that follows no symlink",
             "it is opened component by component, slower and as safe",
-            "Linux 5.6 or later",
+            "Linux 5.6 (openat2) or macOS 11 (O_NOFOLLOW_ANY), or later",
         ),
         (Facility::Exchange, Area::Tree) => (
             "exchange",
             "accepted content takes its place in one step",
             "it takes two steps, and the path is absent for a moment between them",
-            "a file system with RENAME_EXCHANGE",
+            "a file system with RENAME_EXCHANGE or RENAME_SWAP",
         ),
-        (Facility::SharedBlocks, _) => {
-            ("shared_blocks", "a copy shares blocks and takes no room", "bytes are copied", "btrfs, xfs or bcachefs")
-        }
+        (Facility::SharedBlocks, _) => (
+            "shared_blocks",
+            "a copy shares blocks and takes no room",
+            "bytes are copied",
+            "btrfs, xfs, bcachefs or APFS",
+        ),
         (Facility::Attributes, Area::Tree) => (
             "attributes",
             "extended attributes are compared and restored",
@@ -56,13 +59,31 @@ fn facility(facility: Facility, area: Area) -> Option<(&'static str, &'static st
             "access_lists",
             "access lists are compared and restored",
             "there are none to compare",
-            "a file system with POSIX ACLs (mount option acl)",
+            "a file system with access lists (on Linux, mount option acl)",
         ),
         (Facility::ImmutableFlag, Area::Tree) => (
             "immutable",
             "the immutable and append-only flags of an accepted file are set again",
             "a file that lost one is put back without it, and that is said",
-            "CAP_LINUX_IMMUTABLE, and a file system with flags",
+            "a file system with flags, and on Linux CAP_LINUX_IMMUTABLE",
+        ),
+        (Facility::CaseSensitive, Area::Tree) => (
+            "case_sensitive",
+            "no file has two names that differ in case",
+            "a rule is for the spelling it names: a new .ENV is opened as .env and no rule covers it",
+            "a volume that tells case apart",
+        ),
+        (Facility::ExactNames, Area::Tree) => (
+            "exact_names",
+            "no file has two names that write an accent in two ways",
+            "a rule is for the way its name is written: another way leads to the same file",
+            "a volume that compares names byte by byte",
+        ),
+        (Facility::FullSync, Area::State) => (
+            "full_sync",
+            "what is written down outlasts a power cut",
+            "what is synced may lie in the cache of the drive or of another machine still",
+            "a disk of this machine's own (F_FULLFSYNC on macOS)",
         ),
         (Facility::Lock, Area::State) => (
             "lock",

@@ -11,17 +11,17 @@ fn ground(kind: Kind) -> Ground {
     }
 }
 
-fn tried(axis: &str, by_landlock: bool, what: &str, was_refused: bool) -> Tried {
-    Tried { axis: axis.into(), by_landlock, what: what.into(), was_refused }
+fn tried(axis: &str, by: &str, what: &str, was_refused: bool) -> Tried {
+    Tried { axis: axis.into(), by: by.into(), what: what.into(), was_refused }
 }
 
 fn confined() -> Confinement {
     let tried = vec![
-        tried("read", true, "list /", true),
-        tried("read", true, "list ..", true),
-        tried("tcp", false, "open a TCP socket", true),
+        tried("read", "landlock", "list /", true),
+        tried("read", "landlock", "list ..", true),
+        tried("tcp", "filter", "open a TCP socket", true),
     ];
-    Confinement { landlock: Some(7), filter: true, is_expected: true, tried }
+    Confinement { landlock: Some(7), filter: true, seatbelt: false, is_expected: true, tried }
 }
 
 fn measured() -> Measured {
@@ -29,11 +29,15 @@ fn measured() -> Measured {
         kernel: "Linux 6.12.0".into(),
         backends: vec![("fanotify", Ok(())), ("inotify", Ok(())), ("poll", Ok(()))],
         limits: vec![("inotify", Limit { name: "fs.inotify.max_user_watches", value: Some(8192), used: Some(12) })],
+        settings: vec![(Setting::Tracing, Some(1)), (Setting::KeyPushing, Some(0))],
+        standing: Standing::Root,
+        powers: Power::ALL.map(|power| (power, Trial::Works)).into(),
+        guardian: Support { landlock: Some(7), filter: true, seatbelt: false, is_expected: true },
         tree: ground(Kind::Local),
         state: ground(Kind::Local),
         state_folder: Ok("it is there"),
         on_one_file_system: true,
-        landlock: Ok(6),
+        confinement: ("landlock", Ok("version 6 of its interface".into())),
         worker: Ok(confined()),
         notifier: Ok("/usr/bin/notify-send".into()),
         has_terminal: true,
@@ -68,8 +72,12 @@ fn what_works_needs_no_raising_and_what_does_not_says_what_would() {
     all.state.trials = Ok(Facility::ALL.map(|facility| (facility, Trial::Fails("not here".into()))).into());
     all.tree.file_system = Ok(FileSystem { name: "nfs".into(), kind: Kind::Network });
     (all.on_one_file_system, all.has_terminal) = (false, true);
-    (all.landlock, all.notifier, all.scriptable) = (Err("no".into()), Err("no".into()), Some("tmux"));
+    (all.confinement.1, all.notifier, all.scriptable) = (Err("no".into()), Err("no".into()), Some("tmux"));
     all.worker = Err("no".into());
+    all.powers = Power::ALL.map(|power| (power, Trial::Fails("not here".into()))).into();
+    all.standing = Standing::None;
+    all.guardian = Support { landlock: None, filter: false, seatbelt: false, is_expected: true };
+    all.settings = vec![(Setting::Tracing, None), (Setting::KeyPushing, Some(1))];
     all.state_folder = Err("is a symlink".into());
     for (measured, expected) in [(measured(), true), (all, false)] {
         for finding in measured.findings() {
@@ -116,10 +124,44 @@ fn what_nothing_keeps_a_worker_from_is_no_yes() {
         assert!(row["raise"].as_str().is_some_and(|raise| raise.contains("landlock")), "{row}");
     }
     assert_eq!(row(&all, "worker", "tcp")["works"], true, "the filter holds that");
-    let none = Confinement { landlock: None, filter: false, is_expected: false, tried: Vec::new() };
+    let none = Confinement { landlock: None, filter: false, seatbelt: false, is_expected: false, tried: Vec::new() };
     let all = Measured { worker: Ok(none), ..measured() };
     assert_eq!(row(&all, "worker", "confined")["works"], false);
     assert_eq!(all.findings().iter().filter(|finding| finding.area == Area::Worker).count(), 1);
+}
+
+#[test]
+fn a_worker_in_a_sandbox_is_confined_and_what_the_sandbox_does_not_hold_is_no_yes() {
+    let refused =
+        vec![tried("read", "seatbelt", "list /", true), tried("signals", "seatbelt", "signal its parent", true)];
+    let worker = Confinement { landlock: None, filter: false, seatbelt: true, is_expected: true, tried: refused };
+    let found = ("seatbelt", Ok("this process is in no sandbox yet".to_owned()));
+    let all = Measured { confinement: found, worker: Ok(worker), ..measured() };
+    assert_eq!(row(&all, "worker", "confined")["works"], true);
+    assert_eq!(row(&all, "worker", "confined")["detail"], "Seatbelt");
+    assert_eq!(row(&all, "worker", "signals")["detail"], "tried: signal its parent");
+    let code = row(&all, "worker", "code");
+    assert_eq!((&code["works"], &code["raise"]), (&json!(false), &json!("Linux: Seatbelt has nothing for it")));
+    assert_eq!(row(&all, "system", "seatbelt")["works"], true);
+}
+
+#[test]
+fn a_worker_that_could_not_enter_a_sandbox_is_told_what_would_let_it() {
+    let found = ("seatbelt", Err("this process is in a sandbox already".to_owned()));
+    let all = Measured { confinement: found, worker: Err("no".into()), ..measured() };
+    for (area, name) in [("worker", "confined"), ("system", "seatbelt")] {
+        let row = row(&all, area, name);
+        assert_eq!((&row["works"], &row["raise"]), (&json!(false), &json!("start keep outside of any other sandbox")));
+    }
+}
+
+#[test]
+fn a_volume_that_ignores_case_is_named_with_what_that_does_to_rules() {
+    let mut all = measured();
+    all.tree.trials = Ok(vec![(Facility::CaseSensitive, Trial::Fails("the call succeeds and does not do it".into()))]);
+    let row = row(&all, "tree", "case_sensitive");
+    assert_eq!(row["works"], false);
+    assert!(row["detail"].as_str().is_some_and(|detail| detail.contains(".ENV")), "{row}");
 }
 
 #[test]
@@ -139,4 +181,45 @@ fn people_read_a_line_for_each_with_the_headings_of_what_there_is() {
     assert!(fanotify.contains("the kernel tells of each change"), "{fanotify}");
     let bare = Measured { limits: Vec::new(), ..measured() }.lines(Paint { is_on: false });
     assert!(!bare.iter().any(|line| line.starts_with("Limits")), "{bare:#?}");
+}
+
+#[test]
+fn with_privilege_each_promise_has_a_row_and_without_it_says_how_to_get_it() {
+    let with = measured();
+    for name in ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag"] {
+        assert_eq!(row(&with, "privilege", name)["works"], true, "{name}");
+    }
+    assert_eq!(row(&with, "privilege", "privilege")["detail"], "by root");
+    assert_eq!(row(&with, "privilege", "guardian")["works"], Value::Null, "its means are there; itself was not tried");
+    let refused = Power::ALL.map(|power| (power, Trial::Fails("Operation not permitted".into())));
+    let without = Measured { standing: Standing::None, powers: refused.into(), ..measured() };
+    for name in ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag"] {
+        let row = row(&without, "privilege", name);
+        assert_eq!(row["works"], false, "{name}");
+        assert!(row["raise"].as_str().is_some_and(|raise| raise.contains("sudo keep ")), "{row}");
+    }
+    let elsewhere = Measured { standing: Standing::Absent, powers: Vec::new(), ..measured() };
+    assert_eq!(elsewhere.findings().iter().filter(|finding| finding.area == Area::Privilege).count(), 1);
+}
+
+#[test]
+fn what_privilege_cannot_do_on_this_file_system_says_what_happens_without() {
+    let mut all = measured();
+    all.powers[0].1 = Trial::Fails("Operation not supported".into());
+    let row = row(&all, "privilege", "one_mark");
+    assert_eq!(row["works"], false);
+    assert!(row["detail"].as_str().is_some_and(|detail| detail.starts_with("Operation not supported; ")), "{row}");
+    assert!(!row["raise"].as_str().expect("says what would raise it").contains("sudo"), "{row}");
+}
+
+#[test]
+fn a_setting_that_lets_programs_at_each_other_says_the_command_that_changes_it() {
+    let open = Measured { settings: vec![(Setting::Tracing, Some(0)), (Setting::KeyPushing, None)], ..measured() };
+    let tracing = row(&open, "system", "tracing");
+    assert_eq!(
+        (&tracing["works"], &tracing["raise"]),
+        (&json!(false), &json!("sudo sysctl kernel.yama.ptrace_scope=1"))
+    );
+    assert_eq!(row(&open, "system", "key_pushing")["works"], false, "a kernel without the setting lets everybody");
+    assert_eq!(row(&measured(), "system", "key_pushing")["detail"], "dev.tty.legacy_tiocsti is 0");
 }

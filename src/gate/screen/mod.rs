@@ -192,6 +192,7 @@ impl Board for Screen {
             Typed::Interrupt => return Some(GateKey::Interrupt),
             Typed::Suspend => return Some(GateKey::Suspend),
             Typed::Byte(key) => key,
+            Typed::Idle(_) | Typed::Escape => return None,
         };
         let shown = self.shown.as_ref()?;
         match key {

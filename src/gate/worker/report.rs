@@ -35,6 +35,8 @@ pub struct Confinement {
     pub landlock: Option<u32>,
     /// Whether its system calls are filtered.
     pub filter: bool,
+    /// Whether it is in a sandbox of Seatbelt's.
+    pub seatbelt: bool,
     /// Whether its system is one that has such means.
     pub is_expected: bool,
     /// What it tried.
@@ -47,8 +49,8 @@ pub struct Confinement {
 pub struct Tried {
     /// The name of what it is kept from.
     pub axis: String,
-    /// Whether Landlock was to refuse it; else the filter.
-    pub by_landlock: bool,
+    /// The name of what was to refuse it.
+    pub by: String,
     /// What it was.
     pub what: String,
     /// Whether it was refused.
@@ -60,21 +62,23 @@ impl Confinement {
     pub fn new(support: Support, attempts: Vec<Attempt>) -> Self {
         let tried = attempts.into_iter().map(|attempt| Tried {
             axis: attempt.axis.name().to_owned(),
-            by_landlock: attempt.means == Means::Landlock,
+            by: attempt.means.name().to_owned(),
             what: attempt.what,
             was_refused: attempt.was_refused,
         });
-        let Support { landlock, filter, is_expected } = support;
-        Self { landlock, filter, is_expected, tried: tried.collect() }
+        let Support { landlock, filter, seatbelt, is_expected } = support;
+        Self { landlock, filter, seatbelt, is_expected, tried: tried.collect() }
     }
 
-    fn plan(&self) -> Plan {
-        Plan::new(Support { landlock: self.landlock, filter: self.filter, is_expected: self.is_expected })
+    /// What its own process has.
+    pub fn plan(&self) -> Plan {
+        let Self { landlock, filter, seatbelt, is_expected, .. } = *self;
+        Plan::new(Support { landlock, filter, seatbelt, is_expected })
     }
 
     /// Whether what was to refuse it is in force.
     pub fn covers(&self, tried: &Tried) -> bool {
-        if tried.by_landlock { self.landlock.is_some() } else { self.filter }
+        Means::parse(&tried.by).is_some_and(|means| self.plan().uses(means))
     }
 
     /// What it was able to do although it is confined as planned; also if it has less than the plan, or tried nothing.
@@ -82,11 +86,9 @@ impl Confinement {
         if self.plan() != *plan {
             return Some("do without what this process has".to_owned());
         }
-        for (is_used, by_landlock, name) in
-            [(self.landlock.is_some(), true, "Landlock"), (self.filter, false, "the filter")]
-        {
-            if is_used && !self.tried.iter().any(|tried| tried.by_landlock == by_landlock) {
-                return Some(format!("not be seen to be refused by {name}"));
+        for means in Means::ALL.into_iter().filter(|&means| plan.uses(means)) {
+            if !self.tried.iter().any(|tried| tried.by == means.name()) {
+                return Some(format!("not be seen to be refused by {}", said(means)));
             }
         }
         self.tried.iter().find(|tried| self.covers(tried) && !tried.was_refused).map(|tried| tried.what.clone())
@@ -94,12 +96,11 @@ impl Confinement {
 
     /// The names of what confines it; `None` if nothing does.
     pub fn means(&self) -> Option<String> {
-        match (self.landlock, self.filter) {
-            (Some(version), true) => Some(format!("Landlock (version {version}) and a filter of system calls")),
-            (Some(version), false) => Some(format!("Landlock (version {version})")),
-            (None, true) => Some("a filter of system calls".to_owned()),
-            (None, false) => None,
-        }
+        let landlock = self.landlock.map(|version| format!("Landlock (version {version})"));
+        let filter = self.filter.then(|| "a filter of system calls".to_owned());
+        let seatbelt = self.seatbelt.then(|| "Seatbelt".to_owned());
+        let all: Vec<String> = [landlock, filter, seatbelt].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(" and "))
     }
 
     /// What confines it, in lines for people.
@@ -122,19 +123,62 @@ impl Confinement {
     }
 }
 
+fn said(means: Means) -> &'static str {
+    match means {
+        Means::Landlock => "Landlock",
+        Means::Filter => "the filter",
+        Means::Seatbelt => "Seatbelt",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn confinement(landlock: Option<u32>, filter: bool, refused: [bool; 2]) -> Confinement {
-        let tried = |axis: Axis, by_landlock, what: &str, was_refused| Tried {
+        let tried = |axis: Axis, by: Means, what: &str, was_refused| Tried {
             axis: axis.name().to_owned(),
-            by_landlock,
+            by: by.name().to_owned(),
             what: what.to_owned(),
             was_refused,
         };
-        let tried = vec![tried(Axis::Read, true, "list /", refused[0]), tried(Axis::Tcp, false, "call", refused[1])];
-        Confinement { landlock, filter, is_expected: true, tried }
+        let tried = vec![
+            tried(Axis::Read, Means::Landlock, "list /", refused[0]),
+            tried(Axis::Tcp, Means::Filter, "call", refused[1]),
+        ];
+        Confinement { landlock, filter, seatbelt: false, is_expected: true, tried }
+    }
+
+    /// As on a system that has Seatbelt and nothing else.
+    fn in_a_sandbox(was_refused: bool) -> Confinement {
+        let tried = |axis: Axis, what: &str, was_refused| Tried {
+            axis: axis.name().to_owned(),
+            by: Means::Seatbelt.name().to_owned(),
+            what: what.to_owned(),
+            was_refused,
+        };
+        let tried = vec![tried(Axis::Read, "list /", true), tried(Axis::Signals, "signal its parent", was_refused)];
+        Confinement { landlock: None, filter: false, seatbelt: true, is_expected: true, tried }
+    }
+
+    #[test]
+    fn a_sandbox_is_believed_when_each_attempt_was_refused_and_not_otherwise() {
+        let whole = in_a_sandbox(true);
+        assert_eq!(whole.unproven(&whole.plan()), None);
+        let open = in_a_sandbox(false);
+        assert_eq!(open.unproven(&open.plan()).as_deref(), Some("signal its parent"));
+        let silent = Confinement { tried: Vec::new(), ..in_a_sandbox(true) };
+        assert!(silent.unproven(&silent.plan()).is_some_and(|what| what.contains("Seatbelt")));
+        let none = Confinement { seatbelt: false, ..in_a_sandbox(true) };
+        assert!(none.unproven(&whole.plan()).is_some(), "the gate's process could have had one");
+    }
+
+    #[test]
+    fn a_sandbox_is_named_and_so_is_what_it_does_not_hold() {
+        let lines = ["files worker: Seatbelt; tried and refused: list /, signal its parent"];
+        assert_eq!(in_a_sandbox(true).lines(), lines);
+        let missing = ["nothing keeps the files worker from running code that it wrote into its memory"];
+        assert_eq!(in_a_sandbox(true).missing(), missing);
     }
 
     #[test]
@@ -172,7 +216,8 @@ mod tests {
         let part = confinement(None, true, [false, true]);
         assert_eq!(part.lines(), ["files worker: a filter of system calls; tried and refused: call"]);
         assert!(part.missing().contains(&"nothing keeps the files worker from reading outside the folder".to_owned()));
-        let none = Confinement { landlock: None, filter: false, is_expected: false, tried: Vec::new() };
+        let none =
+            Confinement { landlock: None, filter: false, seatbelt: false, is_expected: false, tried: Vec::new() };
         assert_eq!((none.lines().len(), none.missing().len()), (1, 1));
     }
 }

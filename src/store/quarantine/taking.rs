@@ -46,8 +46,7 @@ impl Quarantine {
 
     fn copy_file(&self, entry: &Dir, from: &File) -> Result<Option<(Stat, Digest, u64)>, QuarantineError> {
         entry.remove_all(b"content")?;
-        let to = entry.create_new(b"content", 0o600)?;
-        copy::copy(from, &to, self.max_copied.saturating_add(1)).map_err(bytes("copy"))?;
+        let to = copy::copy_new(from, self.max_copied.saturating_add(1), entry, b"content")?;
         let mut copied = &to;
         copied.rewind().map_err(bytes("read"))?;
         let (digest, size) = Digest::of_reader(&mut copied, self.max_copied).map_err(bytes("read"))?;
