@@ -43,6 +43,8 @@ pub mod relpath;
 mod remove;
 pub mod root;
 pub mod signals;
+#[cfg(test)]
+mod simulation;
 pub mod stat;
 pub mod state_dir;
 pub mod terminal;
