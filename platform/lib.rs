@@ -54,6 +54,8 @@ mod remove;
 pub mod root;
 pub mod seatbelt;
 pub mod signals;
+#[cfg(test)]
+mod simulation;
 pub mod stat;
 pub mod state_dir;
 pub mod terminal;
