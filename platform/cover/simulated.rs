@@ -23,7 +23,7 @@ use crate::simulation::{Few, Step, missed, step};
 use crate::stat::FileType;
 
 use super::engine::Engine;
-use super::{Event, Extra, MarkError, Marks};
+use super::{Event, Extra, MarkError, Marks, Reading, Seat};
 
 /// An event that owns its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Kernel {
 struct Simulated(Shared);
 
 impl Marks for Simulated {
-    fn mark_dir(&mut self, dir: &Dir, _extra: Extra, _near: Option<&[u8]>, key: &mut Vec<u8>) -> Result<(), MarkError> {
+    fn mark_dir(&mut self, dir: &Dir, _extra: Extra, _seat: Seat<'_>, key: &mut Vec<u8>) -> Result<(), MarkError> {
         lock(&self.0).mark(dir.own_stat().map_err(|error| error.source)?.id.ino, key);
         Ok(())
     }
@@ -128,20 +128,21 @@ impl Marks for Simulated {
         unreachable!("no thread waits")
     }
 
-    fn read(&mut self, queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<usize> {
+    fn read(&mut self, queue: usize, see: &mut dyn FnMut(Event<'_>) -> bool) -> io::Result<Reading> {
         let events = std::mem::take(&mut lock(&self.0).queues[queue]);
         for told in &events {
             match told {
                 Told::Entry { dir, name, is_dir, left } => {
-                    see(Event::Entry { dir: &dir.to_ne_bytes(), name, is_dir: *is_dir, left: *left })
+                    let (is_dir, left) = (*is_dir, *left);
+                    see(Event::Entry { dir: &dir.to_ne_bytes(), name, is_dir, left, moved: false, pid: 0 })
                 }
-                Told::Own(mark) => see(Event::Own(&mark.to_ne_bytes())),
+                Told::Own(mark) => see(Event::Own { key: &mark.to_ne_bytes(), pid: 0 }),
                 Told::Attributes(mark) => see(Event::Attributes(&mark.to_ne_bytes())),
                 Told::Unmarked(mark) => see(Event::Unmarked(&mark.to_ne_bytes())),
                 Told::Overflow => see(Event::Overflow),
             };
         }
-        Ok(events.len())
+        Ok(Reading { events: events.len(), drained: true })
     }
 }
 
@@ -375,7 +376,7 @@ fn nothing_is_missed(before: &[Turn], during: &[Turn], after: &[Turn]) -> Result
         known: Vec::new(),
         interval: Duration::ZERO,
     };
-    let engine = Engine::new(set, Simulated(Arc::clone(&machine.kernel))).expect("the root is marked");
+    let engine = Engine::new(set, Simulated(Arc::clone(&machine.kernel)), None).expect("the root is marked");
     let mut bench = Bench { machine, engine, now: Moment::from_nanos(1), hints: Vec::new() };
     // What comes and goes while the walk has not got there yet was never there. What is there at its end is known.
     let mut before = BTreeMap::new();
