@@ -22,7 +22,6 @@ const AT: &str = "2026-11-30T09:41:07.123Z";
 
 fn restored(path: &[u8]) -> Event {
     Event::Restored {
-        writer: None,
         path: encode(path),
         rule: Rule::Secrets,
         kind: ChangeKind::Modified,
@@ -116,9 +115,6 @@ fn a_notice_says_what_happened_where_and_how_it_ended() {
 #[test]
 fn the_writer_is_told_by_its_members() {
     let writer = Writer {
-        name: None,
-        user: None,
-        cgroup: None,
         pid: 4711,
         name: Some("node".into()),
         exe: Some("/usr/bin/node".into()),
