@@ -22,3 +22,4 @@ mod screen;
 mod start;
 mod state;
 mod unreadable;
+mod writer;
