@@ -29,6 +29,7 @@ pub mod fault;
 pub mod file;
 pub mod flags;
 pub mod fsevents;
+pub mod guardian;
 pub mod holder;
 pub mod hook;
 pub mod linux;
@@ -40,6 +41,7 @@ pub mod notify;
 pub mod opening;
 pub mod openings;
 pub mod poll;
+pub mod powers;
 pub mod privilege;
 pub mod privileged;
 #[cfg(feature = "testing")]
@@ -52,6 +54,8 @@ mod remove;
 pub mod root;
 pub mod seatbelt;
 pub mod signals;
+#[cfg(test)]
+mod simulation;
 pub mod stat;
 pub mod state_dir;
 pub mod terminal;

@@ -45,6 +45,30 @@ pub struct Limit {
     pub used: Option<u64>,
 }
 
+/// A setting of the kernel that keeps a program from others of its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// Whether a program may trace another that it did not start.
+    Tracing,
+    /// Whether a program may push keys into its terminal.
+    KeyPushing,
+}
+
+impl Setting {
+    /// Its name, as the command that changes it takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Setting::Tracing => "kernel.yama.ptrace_scope",
+            Setting::KeyPushing => "dev.tty.legacy_tiocsti",
+        }
+    }
+}
+
+/// The settings there are on this system, and their values; `None` if this kernel has no such setting.
+pub fn settings() -> Vec<(Setting, Option<u64>)> {
+    host::settings()
+}
+
 /// The file system a directory lies on.
 pub fn file_system(dir: &Dir) -> io::Result<FileSystem> {
     host::file_system(dir.as_fd())

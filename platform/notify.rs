@@ -79,6 +79,16 @@ impl Notifier {
         }
     }
 
+    /// Waits until what was left is shown, or could not be, at most twice the time that a notifier may take.
+    pub fn finish(self) {
+        let Some(shared) = &self.0 else { return };
+        let until = Instant::now() + 2 * LIMIT;
+        let mut state = shared.state();
+        while (state.next.is_some() || state.running.is_some()) && Instant::now() < until {
+            state = shared.wait(state, LOOK);
+        }
+    }
+
     /// Forgets a notification that still waits: what it told of is over.
     pub fn forget(&self) {
         if let Some(shared) = &self.0 {

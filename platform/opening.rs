@@ -95,7 +95,8 @@ pub trait Doorkeeper: Send + Sync {
 /// covered regular file, each time another object may have the name.
 pub trait Marker: Send + Sync {
     /// Marks what has the name `name` in `dir` now. An object that may not be marked, as it belongs to somebody else, is no
-    /// error; the kernel's limit is (`ENOSPC`).
+    /// error; the kernel's limit is (`ENOSPC`). What fails must be told by whoever promised to hold opens: the event backend
+    /// goes on.
     fn mark(&self, dir: &Dir, name: &[u8]) -> io::Result<()>;
 }
 

@@ -69,7 +69,7 @@ pub enum Trial {
 }
 
 impl Trial {
-    fn of(result: io::Result<bool>) -> Self {
+    pub(crate) fn of(result: io::Result<bool>) -> Self {
         match result {
             Ok(true) => Trial::Works,
             Ok(false) => Trial::Fails("the call succeeds and does not do it".to_owned()),

@@ -23,8 +23,14 @@ import time
 
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-OQ-WYZ\\`-~])|\x07")
 START = re.compile(
-    rb"keep watch: (?P<count>\d+) protected files? in .*?; (?P<backend>\w+).*?undecided changes are restored after \d+ s",
+    rb"keep watch: (?P<count>\d+) protected files? in .*?; (?P<backend>\w+)(?: \((?P<besides>[^)]*)\))?;.*?undecided changes are restored after \d+ s",
     re.S)
+
+
+# The first of a watch's options: as if the person who starts it had no privilege, though the bench has. It stays root, and
+# is without the one capability that matters here.
+ORDINARY = "as an ordinary user"
+WITHOUT = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--ambient-caps=-sys_admin", "--")
 
 
 class BenchError(Exception):
@@ -167,13 +173,13 @@ class Lab:
 class OnTerminal:
     """A command as the leader of its own session, on a terminal of 50 rows and 200 columns."""
 
-    def __init__(self, lab, *words):
+    def __init__(self, lab, *words, before=()):
         self.lab, self.seen, self.started = lab, b"", None
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
         self.spawned = time.monotonic()
         self.process = subprocess.Popen(
-            [lab.keep, *words], cwd=lab.repo, env=lab.env,
+            [*before, lab.keep, *words], cwd=lab.repo, env=lab.env,
             stdin=self.slave, stderr=self.slave, stdout=subprocess.DEVNULL, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.pid = self.process.pid
@@ -262,11 +268,15 @@ class Watch(OnTerminal):
     """`keep watch`."""
 
     def __init__(self, lab, options):
-        super().__init__(lab, "watch", "--no-notify", "--decision-timeout", "600", *options)
+        before = ()
+        if options[:1] == (ORDINARY,):
+            before, options = WITHOUT, options[1:]
+        super().__init__(lab, "watch", "--no-notify", "--decision-timeout", "600", *options, before=before)
 
     @property
     def backend(self):
-        return self.started["backend"].decode()
+        name = self.started["backend"].decode()
+        return f"{name}, with privilege" if self.started["besides"] else name
 
     def asked_about(self, content, timeout=10.0):
         """Waits until the question about this content can be read; returns that moment."""

@@ -132,6 +132,7 @@ impl Notes {
             Event::Overflow => {
                 self.lost();
                 self.overflow = true;
+                self.lose_names();
                 true
             }
             Event::Unmounted => {
@@ -141,8 +142,15 @@ impl Notes {
             Event::Gap => {
                 self.lost();
                 self.gap = true;
+                self.lose_names();
                 true
             }
+        }
+    }
+
+    fn lose_names(&self) {
+        if let Some(names) = &self.names {
+            names.lost();
         }
     }
 

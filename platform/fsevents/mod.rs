@@ -13,6 +13,7 @@
 //! Everything here is free of system calls of its own and runs on every system; what talks to macOS is `macos/fsevents.rs`.
 
 mod engine;
+mod inbox;
 mod index;
 mod looks;
 mod names;
@@ -23,8 +24,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 pub mod vnodes;
+pub mod work;
 
 pub use engine::Engine;
+pub use inbox::{Batch, Inbox};
 pub use names::{Likeness, Names};
 pub use row::{Flags, Row};
 pub use spelling::{Spelling, Where};

@@ -8,10 +8,13 @@ use crate::stat::{FileId, Stat};
 use super::index::Index;
 use super::names::Names;
 
+/// Which directory it is, and when it had last changed before it was listed.
+type Listed = (FileId, (i64, u32));
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    directories: BTreeMap<Place, FileId>,
+    directories: BTreeMap<Place, Listed>,
     entries: BTreeMap<Place, Stat>,
     unreadable: BTreeSet<Place>,
     by_inode: BTreeMap<u64, BTreeSet<Place>>,
@@ -33,7 +36,17 @@ impl State {
     }
 
     pub(super) fn directory(&self, place: &Place) -> Option<FileId> {
+        self.directories.get(place).map(|(id, _)| *id)
+    }
+
+    /// The directory as it was when it was listed.
+    pub(super) fn directory_as_listed(&self, place: &Place) -> Option<Listed> {
         self.directories.get(place).copied()
+    }
+
+    /// Every directory.
+    pub(super) fn all_directories(&self) -> Vec<Place> {
+        self.directories.keys().cloned().collect()
     }
 
     pub(super) fn entry(&self, place: &Place) -> Option<&Stat> {
@@ -72,10 +85,10 @@ impl State {
     }
 
     /// Takes in a directory.
-    pub(super) fn put_directory(&mut self, place: &Place, id: FileId) {
+    pub(super) fn put_directory(&mut self, place: &Place, stat: &Stat) {
         self.remove_entry(place);
         self.unreadable.remove(place);
-        self.directories.insert(place.clone(), id);
+        self.directories.insert(place.clone(), (stat.id, stat.ctime));
         self.index.add(place);
     }
 
@@ -153,7 +166,7 @@ mod tests {
     fn what_lies_below_a_removed_directory_goes_with_it_and_its_neighbours_stay() {
         let mut state = State::default();
         for (ino, path) in [(1, "a"), (2, "a/b"), (3, "a-b"), (4, "aa")] {
-            state.put_directory(&place(path), id(ino));
+            state.put_directory(&place(path), &stat(ino));
         }
         state.put_unreadable(&place("a/shut"));
         state.put_entry(&place("a/b/.env"), stat(5));
@@ -173,7 +186,7 @@ mod tests {
         assert!(state.put_entry(&place(".env"), stat(2)));
         assert_eq!(state.with_inode(1).count(), 0);
         assert_eq!(state.with_inode(2).count(), 1);
-        state.put_directory(&place(".env"), id(3));
+        state.put_directory(&place(".env"), &stat(3));
         assert_eq!(state.with_inode(2).count(), 0);
         assert_eq!((state.entry(&place(".env")), state.directory(&place(".env"))), (None, Some(id(3))));
     }

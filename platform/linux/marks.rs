@@ -29,6 +29,9 @@ const BUFFER: usize = 256 * 1024;
 /// More than any event takes: two names, two handles and what goes with them.
 const LONGEST: usize = 4096;
 
+/// Readings that empty a queue of the usual length (16,384 events), with room to spare.
+const FULL: usize = 64;
+
 const CONTENTS: usize = 0;
 const NAMES: usize = 1;
 
@@ -70,7 +73,22 @@ impl Groups {
             }
             Err(_) => None,
         };
-        Ok(Self::of([Queue::of(libc::FAN_REPORT_FID, contents), names], whole, marker))
+        let mut groups = Self::of([Queue::of(libc::FAN_REPORT_FID, contents), names], whole, marker);
+        groups.forget()?;
+        Ok(groups)
+    }
+
+    /// Throws away what was told since the file system was marked: nothing has been looked at yet.
+    fn forget(&mut self) -> io::Result<()> {
+        for group in 0..self.queues[NAMES].groups() {
+            // As often as a full queue takes, and no more: what comes meanwhile is read like any other.
+            for _ in 0..FULL {
+                if self.queues[NAMES].read(group, &mut self.buffer)? == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn of(queues: [Queue; 2], whole: Option<Whole>, marker: Option<Arc<dyn Marker>>) -> Self {
@@ -132,11 +150,12 @@ impl Marks for Groups {
     }
 
     fn mark_entry(&mut self, dir: &Dir, name: &[u8], file_type: FileType, key: &mut Vec<u8>) -> Result<(), MarkError> {
-        // Before our own, so that no open is missed of a file that was said to be covered.
+        // Before our own, so that no open is missed of a file that was said to be covered. If it fails the file is covered all
+        // the same; at the kernel's limit, which counts marks of all groups together, our own mark fails next and says so.
         if let Some(marker) = &self.marker
             && file_type == FileType::Regular
         {
-            marker.mark(dir, name).map_err(failed)?;
+            let _ = marker.mark(dir, name);
         }
         let name = CString::new(name).map_err(|_| MarkError::Gone)?;
         // Reads and writes of a FIFO, socket or device change nothing that is stored.

@@ -17,6 +17,7 @@ use crate::privilege::PrivilegeError;
 
 use super::files::stat_fd;
 use super::groups::{self, FSID, Groups};
+use super::openings::permission_group;
 use super::sys::fanotify as sys;
 
 /// Subvolumes below the tree, at most, whose events say who.
@@ -49,12 +50,14 @@ pub(crate) struct MarkGroups {
     pub(super) whole: io::Result<(Whole, OwnedFd)>,
 }
 
-/// Whether the process has what this needs.
+/// Whether the process has what this needs: the capability, and that in the whole machine and not in a namespace of its own.
 pub(crate) fn is_privileged() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+    let has = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
+    // Only that one may have such a group. Any other error is for whoever needs one to tell.
+    has && !matches!(sys::init(libc::FAN_CLASS_CONTENT | libc::FAN_CLOEXEC), Err(error) if is_refusal(&error))
 }
 
-/// The event backend's groups; `None` if the capability is one in a namespace only, or a filter forbids it.
+/// The event backend's groups; `None` if a filter forbids them.
 pub(crate) fn mark_groups(dir: &Dir) -> Result<Option<MarkGroups>, PrivilegeError> {
     let made = Groups::new(libc::FAN_REPORT_FID, SPARE)
         .and_then(|contents| Ok((contents, Groups::new(libc::FAN_REPORT_DFID_NAME, SPARE)?)));
@@ -80,11 +83,9 @@ fn mark_whole(dir: &Dir) -> io::Result<(Whole, OwnedFd)> {
     Ok((whole, group))
 }
 
-/// The group by which opens are held. Without a limit on its queue, beyond which the kernel would let opens through: what
-/// waits in it are threads, one each, and of those there is a limit.
+/// The group by which opens are held.
 pub(crate) fn openings() -> Result<Option<OwnedFd>, PrivilegeError> {
-    let flags = libc::FAN_CLASS_CONTENT | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_UNLIMITED_QUEUE;
-    match sys::init(flags | libc::FAN_REPORT_PIDFD) {
+    match permission_group() {
         Ok(group) => Ok(Some(group)),
         // Before Linux 5.15, or built without permission events.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
@@ -93,8 +94,9 @@ pub(crate) fn openings() -> Result<Option<OwnedFd>, PrivilegeError> {
 }
 
 fn refused<T>(error: io::Error, operation: &'static str) -> Result<Option<T>, PrivilegeError> {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => Ok(None),
-        _ => Err(PrivilegeError::call(operation)(error)),
-    }
+    if is_refusal(&error) { Ok(None) } else { Err(PrivilegeError::call(operation)(error)) }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }

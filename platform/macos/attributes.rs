@@ -168,3 +168,31 @@ pub(crate) const USER_ATTRIBUTE: &[u8] = b"keep.trial";
 
 /// The attribute that holds an access list, and a list.
 pub(crate) const ACCESS_LIST: Option<(&[u8], &[u8])> = Some((ACCESS_LIST_NAME.as_bytes(), &apple_access_list::SAMPLE));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dir::Dir;
+    use crate::xattr::{self, Xattrs};
+
+    #[test]
+    fn an_access_list_is_set_read_kept_beside_attributes_and_taken_away() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let dir = Dir::open_ambient(temp.path()).expect("it exists");
+        let file = dir.create_new(b"f", 0o600).expect("creates");
+        let (name, list) = ACCESS_LIST.expect("this system has them");
+        let wanted = Xattrs::from([(name.to_vec(), list.to_vec()), (USER_ATTRIBUTE.to_vec(), b"1".to_vec())]);
+        xattr::set_all(&file, &wanted).expect("sets");
+        assert_eq!(xattr::read_file(&file).expect("reads"), wanted);
+        assert_eq!(xattr::read_name(&dir, b"f").expect("reads"), wanted);
+        xattr::set_all(&file, &Xattrs::new()).expect("takes away");
+        assert_eq!(sys::access_list::get(file.as_fd()), Ok(None), "an empty list is another thing than none");
+    }
+
+    #[test]
+    fn bytes_that_are_no_list_reach_no_library() {
+        let file = tempfile::tempfile().expect("a file");
+        let cut = &apple_access_list::SAMPLE[..50];
+        assert_eq!(sys::access_list::set(file.as_fd(), cut), Err(Errno::INVAL));
+    }
+}

@@ -120,9 +120,12 @@ pub(crate) fn open_beneath(dir: &Dir, path: &RelPath) -> Result<Dir, FsError> {
     if path.is_root() || !refuses_any_symlink() {
         return walk::open_dir(dir, path);
     }
-    retry_on_intr(|| open_dir_by(OFlags::NOFOLLOW_ANY, dir.as_fd(), path.as_bytes()))
-        .map(Dir::from)
-        .map_err(|errno| on("open", path.as_bytes())(errno.into()))
+    match retry_on_intr(|| open_dir_by(OFlags::NOFOLLOW_ANY, dir.as_fd(), path.as_bytes())) {
+        Ok(fd) => Ok(Dir::from(fd)),
+        // A path longer than PATH_MAX; of a name that is too long the walk says the same.
+        Err(Errno::NAMETOOLONG) => walk::open_dir(dir, path),
+        Err(errno) => Err(on("open", path.as_bytes())(errno.into())),
+    }
 }
 
 /// The file at `path` below `dir`, whatever it is, opened for reading without waiting.
@@ -133,9 +136,11 @@ pub(crate) fn open_file_beneath(dir: &Dir, path: &RelPath) -> Result<File, FsErr
     leave_data_where_it_is();
     // The two flags exclude each other (EINVAL), and the one for the whole path holds for its end, too.
     let flags = FOR_A_LOOK.difference(OFlags::NOFOLLOW) | OFlags::NOFOLLOW_ANY;
-    retry_on_intr(|| fs::openat(dir, path.as_bytes(), flags, Mode::empty()))
-        .map(File::from)
-        .map_err(|errno| on("open", path.as_bytes())(errno.into()))
+    match retry_on_intr(|| fs::openat(dir, path.as_bytes(), flags, Mode::empty())) {
+        Ok(fd) => Ok(File::from(fd)),
+        Err(Errno::NAMETOOLONG) => walk::open_file(dir, path),
+        Err(errno) => Err(on("open", path.as_bytes())(errno.into())),
+    }
 }
 
 /// Whether the error says that a component is absent, a symlink or not a directory; a name too long for the
@@ -180,4 +185,33 @@ pub(crate) fn open_beneath_at_once(dir: &Dir, path: &CStr) -> io::Result<()> {
     }
     fs::openat(dir, path, DIRECTORY | OFlags::NOFOLLOW_ANY, Mode::empty())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symlink_anywhere_in_a_path_is_refused_by_one_call_and_by_the_walk() {
+        assert!(refuses_any_symlink(), "this is macOS 11 or later");
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let dir = Dir::open_ambient(temp.path()).expect("it exists");
+        let path = |text: &str| RelPath::parse(text.as_bytes()).expect("a normal path");
+        dir.make_dir(b"a", 0o700).expect("makes").make_dir(b"b", 0o700).expect("makes");
+        dir.symlink(b"a", b"link").expect("links");
+        dir.open_dir(b"a").expect("opens").symlink(b"b", b"link").expect("links");
+        let found = open_beneath(&dir, &path("a/b")).expect("opens").own_stat().expect("looks");
+        assert_eq!(found.id, walk::open_dir(&dir, &path("a/b")).expect("opens").own_stat().expect("looks").id);
+        for refused in ["link", "link/b", "a/link"] {
+            let error = open_beneath(&dir, &path(refused)).expect_err(refused);
+            assert!(error.errno().is_some_and(means_no_directory), "{refused}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_volume_that_syncs_through_its_cache_or_not_is_synced() {
+        let file = tempfile::tempfile().expect("a file");
+        sync(file.as_fd()).expect("by one way or the other");
+        sync_data(file.as_fd()).expect("by one way or the other");
+    }
 }

@@ -15,6 +15,10 @@ mod durable;
 #[cfg(target_os = "macos")]
 mod files;
 #[cfg(target_os = "macos")]
+mod fsevents;
+#[cfg(target_os = "macos")]
+mod guardian;
+#[cfg(target_os = "macos")]
 mod layout;
 #[cfg(target_os = "macos")]
 mod limits;
@@ -24,6 +28,8 @@ mod listing;
 mod mount_watch;
 #[cfg(target_os = "macos")]
 mod openings;
+#[cfg(target_os = "macos")]
+mod powers;
 #[cfg(target_os = "macos")]
 mod privilege;
 #[cfg(target_os = "macos")]
@@ -48,14 +54,15 @@ pub(crate) use probe::*;
 pub(crate) use program::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, openings::*, privilege::*, privileged::*, process::*, ready::*, socket::*,
+    attributes::*, child::*, confine::*, connector::*, durable::*, files::*, guardian::*, layout::*, limits::*,
+    listing::*, mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*, process::*, ready::*,
+    socket::*,
 };
 
-/// The kernel's ways to tell of changes, strongest first. None yet: polling does it.
+/// The kernel's ways to tell of changes, strongest first.
 #[cfg(target_os = "macos")]
 pub(crate) fn event_sources() -> Vec<Box<dyn crate::event::EventSource>> {
-    Vec::new()
+    vec![Box::new(fsevents::FsEvents)]
 }
 
 /// There is nothing that privilege could add.

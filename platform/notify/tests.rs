@@ -79,6 +79,19 @@ fn osascript_gets_the_text_as_arguments_of_a_fixed_script() {
     assert_eq!(strings(&arguments), expected);
 }
 
+proptest::proptest! {
+    #[test]
+    fn whatever_is_said_no_part_of_it_is_an_option_or_a_line_of_the_script(title in ".*", body in ".*") {
+        let told = text(&title, &body);
+        let fixed = Program::Osascript.arguments(&text("", ""));
+        let arguments = Program::Osascript.arguments(&told);
+        let after = fixed.len() - 2;
+        proptest::prop_assert_eq!(&arguments[..after], &fixed[..after]);
+        proptest::prop_assert_eq!(arguments[after - 1].to_str(), Some("--"));
+        proptest::prop_assert_eq!(strings(&arguments[after..]), [title.as_str(), body.as_str()]);
+    }
+}
+
 #[test]
 fn only_a_real_program_outside_the_repository_is_found() {
     let (folder, repository) = (Folder::new("find"), Folder::new("find-repository"));
@@ -179,4 +192,14 @@ fn a_hanging_notifier_is_killed_after_a_while_and_the_next_one_shown() {
 fn is_zombie(pid: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn whoever_waits_for_the_end_has_it_shown_by_then() {
+    let folder = Folder::new("finish");
+    let notifier = Notifier::start(Some(folder.script("sleep 0.2; echo over >> \"$0.over\""))).expect("starts");
+    notifier.notify(text("keep", "one"));
+    notifier.finish();
+    assert_eq!(folder.calls().len(), 1);
+    assert!(folder.0.join("notify-send.over").exists(), "it was ended before");
 }

@@ -13,7 +13,8 @@ mod text;
 pub use path::{PathError, PlainPath};
 pub use profiles::{Command, command, files_worker, pure_computation};
 
-/// A whole profile. Of the clauses that speak of an operation the last one that fits it counts.
+/// A whole profile. Of the clauses that name an operation the last one that fits counts; one that names it counts before
+/// one that names its family, wherever they stand, so that whoever takes something back names each operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// What holds for what no clause speaks of.
@@ -55,6 +56,8 @@ pub enum Filter {
     Itself,
     /// A value of the kernel, by its name.
     Value(&'static str),
+    /// These commands of fcntl(2), by their numbers.
+    Commands(&'static [u16]),
     /// Where all of them hold.
     All(Vec<Filter>),
     /// Where one of them holds.
@@ -75,7 +78,9 @@ pub enum ObjectType {
 #[allow(missing_docs)]
 pub enum Operation {
     FileRead,
+    FileReadData,
     FileReadMetadata,
+    FileReadXattr,
     FileWrite,
     FileWriteAcl,
     FileWriteCreate,
@@ -98,13 +103,16 @@ pub enum Operation {
     ProcessInfo,
     Signal,
     SysctlRead,
+    SystemFcntl,
 }
 
 impl Operation {
     /// Every one.
-    pub const ALL: [Operation; 24] = [
+    pub const ALL: [Operation; 27] = [
         Self::FileRead,
+        Self::FileReadData,
         Self::FileReadMetadata,
+        Self::FileReadXattr,
         Self::FileWrite,
         Self::FileWriteAcl,
         Self::FileWriteCreate,
@@ -127,13 +135,16 @@ impl Operation {
         Self::ProcessInfo,
         Self::Signal,
         Self::SysctlRead,
+        Self::SystemFcntl,
     ];
 
     /// Its name in the language.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FileRead => "file-read*",
+            Self::FileReadData => "file-read-data",
             Self::FileReadMetadata => "file-read-metadata",
+            Self::FileReadXattr => "file-read-xattr",
             Self::FileWrite => "file-write*",
             Self::FileWriteAcl => "file-write-acl",
             Self::FileWriteCreate => "file-write-create",
@@ -156,6 +167,7 @@ impl Operation {
             Self::ProcessInfo => "process-info*",
             Self::Signal => "signal",
             Self::SysctlRead => "sysctl-read",
+            Self::SystemFcntl => "system-fcntl",
         }
     }
 }

@@ -12,6 +12,31 @@ use super::{Clause, Effect, Filter, ObjectType, Operation, PlainPath, Profile};
 const STRAGGLERS: [Operation; 4] =
     [Operation::ProcessInfo, Operation::Nvram, Operation::IoKitGetProperties, Operation::FileMapExecutable];
 
+/// Every change of a file or of its name but the making of one.
+const CHANGES: [Operation; 9] = [
+    Operation::FileWriteAcl,
+    Operation::FileWriteData,
+    Operation::FileWriteFlags,
+    Operation::FileWriteMode,
+    Operation::FileWriteOwner,
+    Operation::FileWriteSetId,
+    Operation::FileWriteTimes,
+    Operation::FileWriteUnlink,
+    Operation::FileWriteXattr,
+];
+
+/// Every way to look at a file; and a clone, which reads without being called so.
+const LOOKS: [Operation; 5] = [
+    Operation::FileRead,
+    Operation::FileReadData,
+    Operation::FileReadMetadata,
+    Operation::FileReadXattr,
+    Operation::FileClone,
+];
+
+/// Commands of fcntl(2) that change a file through a descriptor that is open for reading only.
+const CHANGES_BY_COMMAND: &[u16] = &[80, 110];
+
 /// Values that the C library and the Rust runtime ask the kernel for after the start: how many processors there are, and
 /// what a page is.
 const VALUES: [&str; 7] = [
@@ -28,20 +53,8 @@ const VALUES: [&str; 7] = [
 /// else; it makes files, directories and symlinks, and no devices, FIFOs and sockets.
 pub fn files_worker(folder: PlainPath) -> Profile {
     let below = Filter::Below(folder);
-    let change = [
-        Operation::FileWriteAcl,
-        Operation::FileWriteData,
-        Operation::FileWriteFlags,
-        Operation::FileWriteMode,
-        Operation::FileWriteOwner,
-        Operation::FileWriteSetId,
-        Operation::FileWriteTimes,
-        Operation::FileWriteUnlink,
-        Operation::FileWriteXattr,
-        // Where a volume cannot rename without replacing, a second name is made and the first one removed.
-        Operation::FileLink,
-        Operation::FileClone,
-    ];
+    // Where a volume cannot rename without replacing, a second name is made and the first one removed.
+    let change = [&CHANGES[..], &[Operation::FileLink, Operation::FileClone]].concat();
     let types = Filter::Any(ObjectType::ALL.map(Filter::OfType).into());
     let mut profile = pure_computation();
     profile.clauses.extend([
@@ -78,20 +91,21 @@ pub struct Command {
 /// For a command that may do everything else. Every process it starts is held by the same profile.
 pub fn command(command: &Command) -> Profile {
     let below = |path: &PlainPath| Filter::Below(path.clone());
-    let mut clauses = Vec::new();
+    let mut clauses = vec![clause(Effect::Deny, &[Operation::SystemFcntl], Some(Filter::Commands(CHANGES_BY_COMMAND)))];
     if !command.network {
         clauses.push(clause(Effect::Deny, &[Operation::Network], None));
     }
     for path in &command.kept {
         // A hard link is a second name, under which no clause would fit it.
-        clauses.push(clause(Effect::Deny, &[Operation::FileWrite, Operation::FileLink], Some(below(path))));
+        let more = [Operation::FileWrite, Operation::FileWriteCreate, Operation::FileLink];
+        clauses.push(clause(Effect::Deny, &[&CHANGES[..], &more].concat(), Some(below(path))));
         // Moving a folder above takes the path along; its own entry can then be made anew.
         for above in above(path) {
             clauses.push(clause(Effect::Deny, &[Operation::FileWriteUnlink], Some(Filter::Exactly(above))));
         }
     }
     for path in &command.unread {
-        clauses.push(clause(Effect::Deny, &[Operation::FileRead, Operation::FileClone], Some(below(path))));
+        clauses.push(clause(Effect::Deny, &LOOKS, Some(below(path))));
     }
     Profile { default: Effect::Allow, clauses }
 }

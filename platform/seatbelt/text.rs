@@ -1,8 +1,9 @@
 //! The text of a profile.
 //!
 //! Promise: a path is one string literal, whatever is in it. Quote and backslash are escaped, as are bytes that are no
-//! UTF-8 and control characters, by `\xHH`; all else stands as it is.
-//! Source: the reader of strings in TinyScheme, which the language is read by.
+//! UTF-8 and control characters, by `\xHH`; all else stands as it is: letters beyond ASCII are read as their bytes.
+//! Source: the reader of strings in TinyScheme, by which the language is read: it knows `\"`, `\\`, `\n`, `\t`, `\r` and
+//! two hexadecimal digits after `\x`, and no `\u`.
 
 use super::{Clause, Effect, Filter, Profile};
 
@@ -53,6 +54,10 @@ fn push_filter(text: &mut Vec<u8>, filter: &Filter) {
             text.extend_from_slice(object.name().as_bytes());
         }
         Filter::Itself => open(text, "target self"),
+        Filter::Commands(numbers) => {
+            open(text, "fcntl-command");
+            numbers.iter().for_each(|number| text.extend_from_slice(format!(" {number}").as_bytes()));
+        }
         Filter::All(filters) => push_filters(text, "require-all", filters),
         Filter::Any(filters) => push_filters(text, "require-any", filters),
     }

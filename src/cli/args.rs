@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::collectors::Collector;
 use crate::gate::kind::Kind;
+use crate::journal::time_meant;
 
 /// Guards a developer's files against coding agents on the same machine.
 #[derive(Debug, Parser)]
@@ -304,9 +306,24 @@ pub struct LogArgs {
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 
+    /// Only entries from this time on: in RFC 3339, or so long ago (90s, 15m, 25h, 7d).
+    #[arg(long, value_name = "WHEN", value_parser = when, conflicts_with = "verify")]
+    pub since: Option<String>,
+
+    /// Tell the desktop, too, how many of the changes shown ended how, if there were any. It asks nothing.
+    #[arg(long, conflicts_with = "verify")]
+    pub notify: bool,
+
     /// One JSON object a line.
     #[arg(long)]
     pub json: bool,
+}
+
+fn when(text: &str) -> Result<String, String> {
+    let is_time = time_meant(text, SystemTime::UNIX_EPOCH).is_some();
+    is_time
+        .then(|| text.to_owned())
+        .ok_or_else(|| "a time is 2026-11-30T09:00:00Z, or so long ago: 90s, 15m, 25h, 7d".to_owned())
 }
 
 /// Options of `keep quarantine`.

@@ -4,10 +4,13 @@
 //! neither yes nor no.
 
 mod finding;
+mod privilege;
 mod promises;
 mod worker;
 
-use platform::machine::{FileSystem, Kind, Limit};
+use platform::confine::Support;
+use platform::machine::{FileSystem, Kind, Limit, Setting};
+use platform::powers::{Power, Standing};
 use platform::trial::{Facility, Trial};
 use serde_json::{Value, json};
 
@@ -30,6 +33,14 @@ pub struct Measured {
     pub backends: Vec<(&'static str, Result<(), String>)>,
     /// Limits, by the backend they concern.
     pub limits: Vec<(&'static str, Limit)>,
+    /// Settings of the kernel, by what they keep a program from; `None` where this kernel lacks one.
+    pub settings: Vec<(Setting, Option<u64>)>,
+    /// Where the privilege is from that this was started with.
+    pub standing: Standing,
+    /// What was tried with it.
+    pub powers: Vec<(Power, Trial)>,
+    /// What there is to confine the guardian with.
+    pub guardian: Support,
     /// The tree.
     pub tree: Ground,
     /// The state folder, or the one it would be made in.
@@ -110,6 +121,7 @@ impl Measured {
             Area::Limits => "Limits that can stop that".to_owned(),
             Area::Tree => format!("In the tree: {}", on(&self.tree)),
             Area::State => format!("In the state folder: {}", on(&self.state)),
+            Area::Privilege => "What privilege adds: sudo keep watch".to_owned(),
             Area::Worker => "What a files worker of the gate is kept from".to_owned(),
             Area::System => "Around it".to_owned(),
         }
@@ -123,6 +135,7 @@ impl Measured {
         findings.push(self.state_folder());
         findings.extend(trials(&self.state, Area::State));
         findings.push(self.one_file_system());
+        findings.extend(privilege::findings(self.standing, &self.powers, self.guardian));
         findings.extend(worker::findings(&self.worker, self.confinement.0));
         findings.extend(self.system());
         findings
@@ -221,6 +234,7 @@ impl Measured {
         };
         let mut all = vec![terminal];
         all.extend(self.has_terminal.then_some(scriptable));
+        all.extend(self.settings.iter().map(|(setting, value)| privilege::setting(*setting, *value)));
         all.extend([notifier, confinement]);
         all
     }

@@ -1,7 +1,8 @@
 //! `keep doctor`: measures what this machine offers, and says it.
 //!
-//! Promise: each yes was tried now, as the user a watch would run as; scratch files are gone afterwards. In a repository
-//! they lie in its git directory, where no rule covers them.
+//! Promise: each yes was tried now, as the user a watch would run as, or, of what needs privilege, with that which doctor
+//! itself was started with and then gave up; scratch files are gone afterwards. In a repository they lie in its git directory,
+//! where no rule covers them.
 //! Limit: another user, another tree or the next minute may have it otherwise.
 
 use std::io::IsTerminal as _;
@@ -11,8 +12,9 @@ use std::path::Path;
 use platform::backends::backends;
 use platform::environment::Environment;
 use platform::notify::{NOTIFIER, find};
+use platform::powers::Powers;
 use platform::terminal::scriptable;
-use platform::{Dir, FsError, RelPath, machine, trial};
+use platform::{Dir, FsError, RelPath, confine, machine, trial};
 
 use crate::text::{escaped, json_line};
 use crate::watch::report::ReportPath;
@@ -26,11 +28,12 @@ use crate::gate::worker::FilesWorker;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
-    let ground = match Ground::find(args.path.as_deref(), environment) {
-        Ok(ground) => ground,
+    let open = |dir: &Dir, _user| Powers::open(dir);
+    let (ground, powers) = match Ground::find_with(args.path.as_deref(), environment, open) {
+        Ok(found) => found,
         Err(refusal) => return super::refuse(&refusal, args.json),
     };
-    let measured = measure(&ground, environment);
+    let measured = measure(&ground, powers, environment);
     if args.json {
         super::print_line(&json_line(&measured.to_json()));
     } else {
@@ -40,7 +43,7 @@ pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
     Exit::Clean.code()
 }
 
-fn measure(ground: &Ground, environment: &Environment) -> Measured {
+fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measured {
     let state = nearest(&ground.state_top);
     let tree = scratch_place(ground);
     let mount = |dir: &Result<Dir, FsError>| dir.as_ref().ok()?.own_stat().ok().map(|stat| stat.mount);
@@ -51,6 +54,13 @@ fn measure(ground: &Ground, environment: &Environment) -> Measured {
             .map(|backend| (backend.name(), backend.probe().map_err(|error| causes(&error))))
             .collect(),
         limits: machine::limits(),
+        settings: machine::settings(),
+        standing: powers.standing(),
+        powers: match &tree {
+            Ok(dir) => powers.try_in(dir),
+            Err(_) => Vec::new(),
+        },
+        guardian: confine::support(),
         tree: folder(ground.tree.path(), tree.as_ref()),
         state: folder(&ground.state_top, state.as_ref()),
         state_folder: match ground.existing_state() {

@@ -46,7 +46,7 @@ fn gate(args: &GateArgs, color: Color, environment: &Environment) -> Result<End,
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
     let site = Site::find(args.root.as_deref(), environment)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let plan = Plan::make(args, site, &*clock, environment)?;
+    let plan = Plan::make("keep gate", args, site, &*clock, environment)?;
     let colour = wants_colour(color, environment, true);
     let (to_core, messages) = channel();
     let _signals = start_signals(&to_core)?;
@@ -85,9 +85,15 @@ pub(super) struct Around {
 }
 
 impl<'a> Plan<'a> {
-    /// Takes the lock of the site and reads what there is to read.
-    pub fn make(args: &'a GateArgs, site: Site, clock: &dyn Clock, environment: &Environment) -> Result<Self, Refusal> {
-        let holder = Holder::this_process("keep gate", &rfc3339(clock.wall()))
+    /// Takes the lock of the site in the name of `command` and reads what there is to read.
+    pub fn make(
+        command: &str,
+        args: &'a GateArgs,
+        site: Site,
+        clock: &dyn Clock,
+        environment: &Environment,
+    ) -> Result<Self, Refusal> {
+        let holder = Holder::this_process(command, &rfc3339(clock.wall()))
             .map_err(|error| cannot_start(&format!("this process cannot be told: {error}")))?;
         let lock = site.control.lock(&holder).map_err(|error| locked(&site, error))?;
         let (cage, notes) = cage(args.manifest.as_deref(), environment)?;
@@ -218,12 +224,13 @@ fn locked(site: &Site, error: LockError) -> Refusal {
 }
 
 fn active(root: &str, holder: &Known) -> Refusal {
+    let command = holder.command.as_deref().map_or_else(|| "another keep".to_owned(), |text| escaped(text.as_bytes()));
     let pid = holder.pid.map_or_else(|| "unknown pid".to_owned(), |pid| format!("pid {pid}"));
     let since =
         holder.since.as_deref().map_or_else(String::new, |since| format!(", since {}", escaped(since.as_bytes())));
     Refusal::new(
         RefusalCode::Active,
-        format!("another keep gate holds {root} already ({pid}{since})"),
+        format!("{command} holds the gate of {root} already ({pid}{since})"),
         "use its terminal, or end it first (Ctrl-C there)",
     )
 }

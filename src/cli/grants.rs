@@ -128,6 +128,8 @@ fn row(grant: &GrantInfo, recall: Recall) -> String {
 }
 
 fn revoke(site: &Site, pattern: &str, kind: Option<Kind>, json: bool) -> Result<Exit, Refusal> {
+    // From here on a gate that runs knows what is granted, and writes down what is no longer.
+    let before = site.session(&FromClient::ListGrants);
     let revoked = match &site.control {
         Some(control) => match open(control)?.revoke(pattern, kind) {
             Ok(revoked) => revoked,
@@ -143,7 +145,7 @@ fn revoke(site: &Site, pattern: &str, kind: Option<Kind>, json: bool) -> Result<
         super::print_line(&site.json(json!({"revoked": infos})));
     }
     let Some(control) = site.control.as_ref().filter(|_| !infos.is_empty()) else {
-        super::say(&missing(site, pattern, kind));
+        super::say(&missing(site, before.ok().flatten(), pattern, kind));
         return Ok(Exit::Broke);
     };
     for grant in &infos {
@@ -151,6 +153,10 @@ fn revoke(site: &Site, pattern: &str, kind: Option<Kind>, json: bool) -> Result<
         super::say(&format!("keep grants: {kind} {target} is no longer granted"));
     }
     // It is taken back by now, and stays so whatever comes of this.
+    let has_gate = matches!(before, Ok(Some(_)));
+    if has_gate && matches!(site.session(&FromClient::ListGrants), Ok(Some(_))) {
+        return Ok(Exit::Clean);
+    }
     match write_down(control, infos) {
         Ok(()) => Ok(Exit::Clean),
         Err(why) => {
@@ -160,13 +166,12 @@ fn revoke(site: &Site, pattern: &str, kind: Option<Kind>, json: bool) -> Result<
     }
 }
 
-/// Why nothing was revoked.
-fn missing(site: &Site, pattern: &str, kind: Option<Kind>) -> String {
+/// Why nothing was revoked; `session` is what is granted for the session of a gate that runs.
+fn missing(site: &Site, session: Option<Vec<GrantInfo>>, pattern: &str, kind: Option<Kind>) -> String {
     let shown = escaped(pattern.as_bytes());
     let is_meant =
         |grant: &GrantInfo| grant.target == pattern && kind.is_none_or(|kind| kind.name() == grant.kind.as_str());
     // A gate that does not answer leaves it at the shorter sentence.
-    let session = site.session(&FromClient::ListGrants).ok().flatten();
     if session.iter().flatten().any(is_meant) {
         return format!(
             "keep grants: {shown} is granted for the session only; keep grants forget-session takes that back"

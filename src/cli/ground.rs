@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use platform::environment::Environment;
-use platform::privilege::PrivilegeError;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
-use platform::{Dir, Flags, Privileged, Root, Wanted, ambient, flags, privilege};
+use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
 use crate::state::{StateError, StateFolder};
@@ -37,37 +36,42 @@ pub struct Ground {
 impl Ground {
     /// Finds the tree around `path`, or around the working directory.
     pub fn find(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, git::discover, |_| ()).map(|(ground, ())| ground)
+        Self::at(path, environment, git::discover, |_, _| ()).map(|(ground, ())| ground)
     }
 
-    /// The same, and opens beforehand what needs privilege, if there is any.
-    pub fn find_with(
+    /// The same; `open` is called while there still is privilege, if there is any: with the open directory and the user we
+    /// will be, `None` if that is who we are.
+    pub fn find_with<T>(
         path: Option<&Path>,
         environment: &Environment,
-        wanted: Wanted,
-    ) -> Result<(Self, Result<Option<Privileged>, PrivilegeError>), Refusal> {
-        Self::at(path, environment, git::discover, |dir| Privileged::open(dir, wanted))
+        open: impl FnOnce(&Dir, Option<u32>) -> T,
+    ) -> Result<(Self, T), Refusal> {
+        Self::at(path, environment, git::discover, open)
     }
 
     /// Takes the directory `path`, or the working directory, by itself, whatever repository it lies in.
     pub fn plain(path: Option<&Path>, environment: &Environment) -> Result<Self, Refusal> {
-        Self::at(path, environment, |_| Ok(None), |_| ()).map(|(ground, ())| ground)
+        Self::at(path, environment, |_| Ok(None), |_, _| ()).map(|(ground, ())| ground)
     }
 
     fn at<T>(
         path: Option<&Path>,
         environment: &Environment,
         discover: impl Fn(&Path) -> Result<Option<Repository>, GitError>,
-        with_privilege: impl FnOnce(&Dir) -> T,
+        open: impl FnOnce(&Dir, Option<u32>) -> T,
     ) -> Result<(Self, T), Refusal> {
         let start = path.map_or_else(|| environment.directory.clone(), |path| environment.directory.join(path));
         let (dir, owner) = Dir::open_ambient(&start)
-            .and_then(|dir| Ok((dir.own_stat()?.uid, dir)))
-            .map(|(owner, dir)| (dir, owner))
+            .and_then(|dir| {
+                let owner = dir.own_stat()?.uid;
+                Ok((dir, owner))
+            })
             .map_err(|error| no_root(&start, &causes(&error)))?;
-        let opened = with_privilege(&dir);
+        let other = works_for(owner, environment)?;
+        let user = other.map(|(uid, _)| uid);
+        let opened = open(&dir, user);
         drop(dir);
-        let user = give_up_root(owner, environment)?;
+        give_up(other)?;
         privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
         let repository = discover(&start).map_err(|error| not_found(&start, &error))?;
         let top = match &repository {
@@ -142,24 +146,28 @@ impl Ground {
     }
 }
 
-/// Becomes the user root works for. `None` if we are not root, or root works for itself; who is not root has no capability
-/// any more.
-fn give_up_root(owner: u32, environment: &Environment) -> Result<Option<u32>, Refusal> {
+/// The user root works for, and the group. `None` if we are not root, or root works for itself.
+fn works_for(owner: u32, environment: &Environment) -> Result<Option<(u32, u32)>, Refusal> {
     if !privilege::is_root() {
-        privilege::drop_capabilities().map_err(|error| no_privilege(&causes(&error)))?;
         return Ok(None);
     }
     let (uid, gid) = (environment.text("SUDO_UID"), environment.text("SUDO_GID"));
     let sudo = uid.as_deref().zip(gid.as_deref());
     let main_group = |uid: u32| privilege::user(uid).ok().flatten().map(|user| user.gid);
     match privilege::invoker(sudo, owner, main_group) {
-        Some((uid, gid)) => {
-            privilege::drop_to(uid, gid).map_err(|error| no_privilege(&causes(&error)))?;
-            Ok(Some(uid))
-        }
-        None if owner == 0 => Ok(None),
-        None => Err(no_privilege("the owner of the tree is not in the user database")),
+        None if owner != 0 => Err(no_privilege("the owner of the tree is not in the user database")),
+        other => Ok(other),
     }
+}
+
+/// Gives up all privilege: becomes that user, or, without being root, has no capability any more.
+fn give_up(other: Option<(u32, u32)>) -> Result<(), Refusal> {
+    match other {
+        Some((uid, gid)) => privilege::drop_to(uid, gid),
+        None if privilege::is_root() => Ok(()),
+        None => privilege::drop_capabilities(),
+    }
+    .map_err(|error| no_privilege(&causes(&error)))
 }
 
 /// The home of the user we are now: `HOME`, unless that is still root's.

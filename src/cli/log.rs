@@ -6,9 +6,12 @@
 use std::io::{BufWriter, Write};
 
 use platform::environment::Environment;
+use platform::notify::{NOTIFIER, find};
+use platform::{Clock as _, Notification, Notifier, SystemClock};
 use serde_json::{Value, json};
 
-use crate::journal::{self, JournalError, Seen, Verified};
+use crate::journal::{self, JournalError, Seen, Verified, time_meant};
+use crate::state::StateFolder;
 use crate::text::{escaped, json_line};
 use crate::watch::lines::counted;
 
@@ -17,6 +20,7 @@ use super::begin::bad_journal;
 use super::exit::{Exit, Refusal, causes};
 use super::ground::Ground;
 use super::log_line::line;
+use super::log_notice::Counts;
 use super::paint::{Paint, wants_colour};
 
 /// Name and version of what `--verify --json` prints.
@@ -40,23 +44,25 @@ fn log(args: &LogArgs, color: Color, environment: &Environment) -> Result<Exit, 
         return Ok(Exit::Clean);
     };
     if args.verify {
-        let verified = journal::verify(state.dir(), ground.owner);
-        if let Err(error) = &verified
-            && is_refusal(error)
-        {
-            return Err(bad_journal(error));
-        }
-        print_verified(args.json, &verified);
-        return Ok(if verified.is_ok() { Exit::Clean } else { Exit::Broke });
+        return verify(&state, &ground, args.json);
     }
+    // That it means a time was seen when it was read.
+    let since = args.since.as_deref().and_then(|text| time_meant(text, SystemClock.wall()));
     let paint = Paint { is_on: !args.json && wants_colour(color, environment, super::is_terminal()) };
     let mut output = BufWriter::new(std::io::stdout().lock());
     // A reader that has gone away (`| head`) wants no more; the chain is read to its end all the same.
     let mut is_read = true;
     let mut found = false;
+    let mut counts = Counts::default();
     let read = journal::read(state.dir(), ground.owner, |seen| {
-        let wanted = args.session.as_deref().is_none_or(|id| is_of(&seen, id));
-        found |= wanted;
+        let of_session = args.session.as_deref().is_none_or(|id| is_of(&seen, id));
+        found |= of_session;
+        // Texts of the same form sort by time; an entry that cannot be read may be of any.
+        let at = seen.entry.as_ref().ok().map(|entry| entry.at.as_str());
+        let wanted = of_session && since.as_deref().zip(at).is_none_or(|(since, at)| at >= since);
+        if let (true, Ok(entry)) = (wanted, &seen.entry) {
+            counts.add(&entry.event);
+        }
         let shown = if !wanted || !is_read {
             None
         } else if args.json {
@@ -74,6 +80,12 @@ fn log(args: &LogArgs, color: Color, environment: &Environment) -> Result<Exit, 
     if let (false, Some(id), Ok(_)) = (found, &args.session, &read) {
         super::say(&format!("keep log: no entry is of session {}", escaped(id.as_bytes())));
     }
+    if args.notify
+        && let Some(notification) =
+            counts.notification(&ground.shown(), read.as_ref().is_err_and(|error| !is_refusal(error)))
+    {
+        tell(&ground, environment, notification);
+    }
     match &read {
         Ok(_) => Ok(Exit::Clean),
         Err(error) if is_refusal(error) => Err(bad_journal(error)),
@@ -81,6 +93,31 @@ fn log(args: &LogArgs, color: Color, environment: &Environment) -> Result<Exit, 
             super::say(&format!("keep log: {}; nothing after it can be trusted", causes(error)));
             Ok(Exit::Broke)
         }
+    }
+}
+
+fn verify(state: &StateFolder, ground: &Ground, json: bool) -> Result<Exit, Refusal> {
+    let verified = journal::verify(state.dir(), ground.owner);
+    if let Err(error) = &verified
+        && is_refusal(error)
+    {
+        return Err(bad_journal(error));
+    }
+    print_verified(json, &verified);
+    Ok(if verified.is_ok() { Exit::Clean } else { Exit::Broke })
+}
+
+/// Shows it, and waits until it is shown. Without a desktop nobody is told, and that is said.
+fn tell(ground: &Ground, environment: &Environment, notification: Notification) {
+    let search = environment.bytes("PATH").filter(|_| NOTIFIER.has_desktop(&|name| environment.is_set(name)));
+    // A program of the repository's must not be run in the notifier's name.
+    let program = search.and_then(|search| find(NOTIFIER, search, &[ground.tree.path().to_path_buf()]));
+    match program.map(|program| Notifier::start(Some((NOTIFIER, program)))) {
+        Some(Ok(notifier)) => {
+            notifier.notify(notification);
+            notifier.finish();
+        }
+        Some(Err(_)) | None => super::say("keep log: there is no desktop to be told, or no program for it"),
     }
 }
 

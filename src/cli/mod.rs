@@ -15,6 +15,7 @@ mod ground;
 mod hold;
 mod log;
 pub(crate) mod log_line;
+mod log_notice;
 mod mcp;
 mod pages;
 mod paint;

@@ -125,7 +125,8 @@ fn say(done: &Recovered, ended_properly: bool) {
 }
 
 fn print(json: bool, ground: &Ground, exit: Exit, done: Option<&Recovered>) {
-    let recovery = done.map(|done| &done.recovery);
+    // None of a session that ended properly.
+    let recovery = done.map(|done| &done.recovery).filter(|recovery| !recovery.session.is_empty());
     let still: Vec<&String> = done.iter().flat_map(|done| &done.left.still).map(|(stored, _)| stored).collect();
     if json {
         let value = json!({

@@ -60,7 +60,8 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let (mut ground, privileged) = Ground::find_with(args.path.as_deref(), environment, wanted(args))?;
+    let (mut ground, privileged) =
+        Ground::find_with(args.path.as_deref(), environment, |dir, _user| Privileged::open(dir, wanted(args)))?;
     let (post, messages) = inbox();
     let door = Arc::new(Door::new(post.clone()));
     let plan_to_hold = HoldPlan::of(args, &ground)?;
@@ -79,7 +80,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     let candidates = choose(sources, args.backend)?;
     let gate_args = args.gate();
     let plan = match &gate_args {
-        Some(args) => Some(Plan::make(args, Site::at(ground.without_repository())?, &*clock, environment)?),
+        Some(args) => {
+            let site = Site::at(ground.without_repository())?;
+            Some(Plan::make("keep watch --gate", args, site, &*clock, environment)?)
+        }
         None => None,
     };
 
@@ -157,6 +161,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
             (Recovered { lines, left, ..Recovered::default() }, Expected::default(), previous)
         }
     };
+    if let Some(flags) = &flags {
+        // One that is gone by now can take nothing off, which is all that is wanted of it here.
+        let _done_or_gone = flags.begin();
+    }
     recovered.lines.extend(recovered.left.lines("keep watch"));
     for line in without.iter().chain(&warnings).chain(&recovered.lines) {
         console.line(line);
@@ -219,7 +227,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         scope,
         best_effort: args.best_effort,
         session_log,
-        limits: limits(args, backend_name, powers.names_the_writer, &promises, flags.is_some(), &recovered.left.still),
+        limits: limits(backend_name, powers.names_the_writer, &promises)
+            .into_iter()
+            .chain(limits_of_lock(args, flags.is_some(), &recovered.left.still))
+            .collect(),
         promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
@@ -462,14 +473,7 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
 }
 
 /// What a watch cannot see or hold, for the report.
-fn limits(
-    args: &WatchArgs,
-    backend: &str,
-    names_the_writer: bool,
-    promises: &Promises,
-    may_lock: bool,
-    left: &[(String, String)],
-) -> Vec<String> {
+fn limits(backend: &str, names_the_writer: bool, promises: &Promises) -> Vec<String> {
     let writer = if names_the_writer {
         "The process that wrote is named, not judged: a writer called likely is a conclusion, and whoever handed its open file to another is named for it."
     } else {
@@ -489,13 +493,16 @@ fn limits(
             "A store through a memory mapping, a mount and a change of file flags raise no event; the sweep finds them.".to_owned(),
         );
     }
-    if args.lock && !may_lock {
-        limits.push(format!("Nothing is locked: {}.", flags::HINDRANCE));
-    }
-    limits.extend(left.iter().map(|(stored, reason)| {
-        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
-    }));
     limits
+}
+
+/// What is not locked although it was asked for, and what is although nobody asked.
+fn limits_of_lock(args: &WatchArgs, may_lock: bool, left: &[(String, String)]) -> Vec<String> {
+    let not = (args.lock && !may_lock).then(|| format!("Nothing is locked: {}.", flags::HINDRANCE));
+    let still = left.iter().map(|(stored, reason)| {
+        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
+    });
+    not.into_iter().chain(still).collect()
 }
 
 /// Refuses `--lock` where nothing can be locked, unless that may be.

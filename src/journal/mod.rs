@@ -44,7 +44,7 @@ pub use read::{Seen, Verified, read, read_from, verify};
 pub use record::{Record, RecordError, RecordType};
 pub use replay::{AcceptedState, DirectoryState, Replay, Replayed, SessionInfo, Unfinished, replay};
 pub use stamps::Stamps;
-pub use time::{rfc3339, session_id};
+pub use time::{rfc3339, session_id, time_meant};
 
 /// Where entries of one session go.
 pub trait Journal: Send {

@@ -79,6 +79,8 @@ pub struct Console {
     shown: Option<Shown>,
     /// Which state of the choice is on the screen: its id and version, and how many questions wait.
     choosing: Option<(u64, u64, usize)>,
+    /// Whether `u` does something.
+    unlocks: bool,
     /// Until when drawing has used up its share of time.
     drawn_for: Moment,
     /// Whether there is something newer to be shown than what was drawn.
@@ -171,6 +173,7 @@ impl Console {
             clock,
             shown: None,
             choosing: None,
+            unlocks: false,
             drawn_for: Moment::default(),
             put_off: false,
             unprinted: Vec::new(),
@@ -406,11 +409,19 @@ impl Console {
         }
     }
 
+    /// There is something that `u` unlocks.
+    pub fn offer_unlocking(&mut self) {
+        self.unlocks = true;
+    }
+
     /// Shows the keys.
     pub fn help(&mut self) {
         self.print();
         if let Some(shown) = &self.shown {
-            let lines = shown.words.help();
+            let mut lines = shown.words.help();
+            if self.unlocks {
+                lines.push("  u  choose what to unlock for a minute, once nothing is asked any more".to_owned());
+            }
             self.lines(&lines);
         }
     }

@@ -136,6 +136,7 @@ impl Session {
             contested: self.machine.contested().map(|place| self.report_path(place)).collect(),
             held: self.tally.held.clone(),
             linked: self.tally.linked_paths(|place| self.report_path(place)),
+            locked: self.tally.locked,
             lost: self.tally.losses(),
             trapped_signal: match end {
                 End::Signal(signal) => Some(signal),

@@ -139,9 +139,9 @@ pub fn contested(path: &str, limit: u32) -> String {
     format!("keep watch: {path} is contested: refused {limit} times, from now on restored without asking")
 }
 
-/// What is locked, once it is.
-pub fn locked(locked: super::lock::Locked) -> String {
-    format!("keep watch: {locked}; u unlocks one for {} s", super::lock::minutes::MINUTE.as_secs())
+/// What can be done about the lock.
+pub fn can_unlock() -> String {
+    format!("keep watch: u unlocks one path for {} s", super::lock::minutes::MINUTE.as_secs())
 }
 
 /// A path can be changed for a while.

@@ -6,18 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use platform::{Flags, Moment, Place};
 
-use crate::ask::{Typed, Wanted};
 use crate::baseline::{Content, Row, Snapshot};
 use crate::cli::exit::{Refusal, RefusalCode};
-use crate::journal::{Event, rfc3339};
+use crate::journal::Event;
 use crate::rules::Mode;
 
 use super::acting::write;
 use super::lines::{self, counted};
-use super::lock::choice::{Choice, Chosen, Lockable};
+use super::lock::choice::Choice;
 use super::lock::minutes::Minutes;
 use super::lock::objects::{Hindrance, Locks, Outcome};
 use super::lock::{Locked, Pen};
@@ -25,25 +25,29 @@ use super::session::Session;
 use super::survey::whole_folders;
 use super::tally::Tally;
 
+/// What could not be locked is tried again after this time: each try is two entries in the journal.
+const TRY_AGAIN: Duration = Duration::from_secs(30);
+
 /// The lock of a running watch.
 pub(super) struct Locking {
-    locks: Locks,
-    minutes: Minutes,
+    pub(super) locks: Locks,
+    pub(super) minutes: Minutes,
     /// Places whose flag somebody took off.
     taken_off: BTreeSet<Place>,
-    /// Places that could not be locked, and may be at another time.
-    later: BTreeSet<Place>,
-    choice: Option<Choice>,
+    /// Places that could not be locked, and when that is tried again.
+    later: BTreeMap<Place, Moment>,
+    /// What is being chosen from.
+    pub(super) choice: Option<Choice>,
     /// How many choices there were, and whether another one is wanted.
-    choices: u64,
-    is_wanted: bool,
+    pub(super) choices: u64,
+    pub(super) is_wanted: bool,
 }
 
 /// Writes entries among those of the watch.
-struct WatchPen<'s> {
-    tally: &'s mut Tally,
-    journal: &'s mut dyn crate::journal::Journal,
-    at: String,
+pub(super) struct WatchPen<'s> {
+    pub(super) tally: &'s mut Tally,
+    pub(super) journal: &'s mut dyn crate::journal::Journal,
+    pub(super) at: String,
 }
 
 impl Pen for WatchPen<'_> {
@@ -59,13 +63,15 @@ impl Pen for WatchPen<'_> {
 /// The parts of a session that locking works with, borrowed one by one.
 macro_rules! pen {
     ($session:ident) => {
-        WatchPen {
-            at: rfc3339($session.parts.clock.wall()),
+        $crate::watch::locking::WatchPen {
+            at: $crate::journal::rfc3339($session.parts.clock.wall()),
             tally: &mut $session.tally,
             journal: &mut *$session.parts.journal,
         }
     };
 }
+
+pub(super) use pen;
 
 impl Locking {
     fn new(flags: Arc<dyn Flags>) -> Self {
@@ -73,17 +79,11 @@ impl Locking {
             locks: Locks::new(flags),
             minutes: Minutes::default(),
             taken_off: BTreeSet::new(),
-            later: BTreeSet::new(),
+            later: BTreeMap::new(),
             choice: None,
             choices: 0,
             is_wanted: false,
         }
-    }
-
-    /// The choice that is open, for a turn on the screen.
-    fn wanted(&self, waiting: usize) -> Option<Wanted> {
-        let choice = self.choice.as_ref()?;
-        Some(Wanted { id: choice.id, deadline: choice.deadline(waiting), waiting: 0 })
     }
 }
 
@@ -107,10 +107,6 @@ impl Session {
                 format!("--lock: no protected file can be locked: {}", sentences.join("; ")),
                 "leave --lock out, or go on without it by --best-effort",
             ));
-        }
-        if let Some(lock) = &mut self.lock {
-            let failed = refused.into_iter().filter(|(_, hindrance)| matches!(hindrance, Hindrance::Failed(_)));
-            lock.later.extend(failed.map(|(place, _)| place));
         }
         let sentences = sentences.into_iter().map(|sentence| format!("Not locked: {sentence}."));
         self.options.limits.extend(sentences);
@@ -180,7 +176,7 @@ impl Session {
                 let shown = self.parts.roots.shown(&place);
                 let now = self.now();
                 self.parts.console.line_if_new(&shown, &lines::not_locked(&shown, &reason), now);
-                self.lock.as_mut().map(|lock| lock.later.insert(place));
+                self.lock.as_mut().map(|lock| lock.later.insert(place, now + TRY_AGAIN));
             }
         }
     }
@@ -217,7 +213,7 @@ impl Session {
     }
 
     /// One round of the sweep: folders whose flag is gone, and what could not be locked before.
-    pub(super) fn sweep_lock(&mut self) {
+    pub(super) fn sweep_lock(&mut self, now: Moment) {
         let Some(lock) = &mut self.lock else { return };
         let folders = lock.locks.places().filter(|(_, is_folder)| *is_folder).map(|(place, _)| place);
         let roots = &self.parts.roots;
@@ -225,8 +221,8 @@ impl Session {
             |place: &&Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if !stat.immutable);
         let off: Vec<Place> = folders.filter(is_off).cloned().collect();
         lock.taken_off.extend(off);
-        let later: Vec<Place> = std::mem::take(&mut lock.later).into_iter().collect();
-        for place in later {
+        let due: Vec<Place> = lock.later.extract_if(.., |_, due| *due <= now).map(|(place, _)| place).collect();
+        for place in due {
             if self.baseline.get(&place).is_some() {
                 self.lock_around(&place);
             } else if self.parts.rules.covers_whole(&place) {
@@ -287,97 +283,6 @@ impl Session {
         let lock = self.lock.as_ref()?;
         let choice = lock.choice.as_ref().map(|choice| choice.deadline(self.questions()));
         [choice, lock.minutes.wake_at(now)].into_iter().flatten().min()
-    }
-
-    // Unlocking for a minute.
-
-    /// `u`: a choice of what to unlock, once no question is open.
-    pub(super) fn wants_to_unlock(&mut self) {
-        let is_asked = !self.parts.console.is_free();
-        let Some(lock) = &mut self.lock else { return };
-        if lock.choice.is_none() && !lock.is_wanted {
-            lock.is_wanted = true;
-            if is_asked {
-                self.say("keep watch: what to unlock can be chosen once nothing is asked any more");
-            }
-        }
-    }
-
-    fn tend_choice(&mut self, now: Moment) {
-        let questions = self.questions();
-        let Some(lock) = &mut self.lock else { return };
-        if lock.choice.as_ref().is_some_and(|choice| choice.deadline(questions) <= now) {
-            lock.choice = None;
-        }
-        if !lock.is_wanted || lock.choice.is_some() || questions > 0 {
-            return;
-        }
-        lock.is_wanted = false;
-        let roots = &self.parts.roots;
-        let lockable = |(place, is_folder): (&Place, bool)| Lockable {
-            place: place.clone(),
-            shown: roots.shown(place),
-            is_folder,
-        };
-        let all: Vec<Lockable> = lock.locks.places().map(lockable).collect();
-        if all.is_empty() {
-            return self.say("keep watch: nothing is locked");
-        }
-        lock.choices += 1;
-        lock.choice = Some(Choice::new(lock.choices, all, now));
-    }
-
-    /// How many questions there are, of the watch and of a gate.
-    fn questions(&self) -> usize {
-        let own = self.machine.asked().map_or(0, |(.., waiting)| waiting + 1);
-        own + usize::from(self.parts.console.gate_asks())
-    }
-
-    /// The choice, if one wants to be on the screen.
-    pub(super) fn wanted_choice(&self) -> Option<Wanted> {
-        self.lock.as_ref().and_then(|lock| lock.wanted(self.questions()))
-    }
-
-    /// Puts the choice on the screen.
-    pub(super) fn show_choice(&mut self, waiting: usize) {
-        let Some(choice) = self.lock.as_ref().and_then(|lock| lock.choice.as_ref()) else { return };
-        let version = (choice.id, choice.version(), waiting);
-        self.parts.console.show_choice(version, || choice.block(waiting), choice.deadline(waiting));
-    }
-
-    /// A key of the choice.
-    pub(super) fn chosen(&mut self, typed: Typed) {
-        let now = self.now();
-        let Some(lock) = &mut self.lock else { return };
-        let Some(choice) = &mut lock.choice else { return };
-        match choice.key(typed, now) {
-            Chosen::NotYet => {}
-            Chosen::Leave => lock.choice = None,
-            Chosen::This(lockable) => {
-                lock.choice = None;
-                self.unlock_for_a_minute(&lockable, now);
-            }
-        }
-        self.draw();
-    }
-
-    fn unlock_for_a_minute(&mut self, Lockable { place, shown, is_folder }: &Lockable, now: Moment) {
-        let Some(lock) = &mut self.lock else { return };
-        // A save makes a new file and renames it: that takes the folder as well.
-        let folder = place.path.parent().map(|path| Place { root: place.root, path }).filter(|_| !is_folder);
-        let places: Vec<Place> =
-            folder.filter(|folder| lock.locks.is_locked(folder)).into_iter().chain([place.clone()]).collect();
-        let (unlocked, failed) = lock.locks.unlock(&self.parts.roots, places, &mut pen!(self));
-        if unlocked.contains(place) {
-            lock.minutes.open(place.clone(), now);
-            self.say(&lines::unlocked(shown));
-        } else {
-            self.lock_again(&unlocked);
-        }
-        for (place, reason) in failed {
-            let shown = self.parts.roots.shown(&place);
-            self.say(&lines::not_unlocked(&shown, &reason));
-        }
     }
 }
 

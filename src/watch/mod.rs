@@ -27,6 +27,7 @@ pub mod survey;
 pub mod sweep;
 mod sweeping;
 pub mod tally;
+mod unlocking;
 mod unread;
 pub mod writers;
 

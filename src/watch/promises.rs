@@ -2,6 +2,8 @@
 //!
 //! Promise: nothing is said that was not tried, on a scratch file of the same file system, when the watch began.
 
+use super::lock::Locked;
+
 /// What becomes of an operation that nobody has allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
@@ -32,6 +34,8 @@ pub struct Promises {
     pub reads_are_held: bool,
     /// Everything else: renaming over, removing, linking, bits, cutting by path.
     pub others: Kept,
+    /// How much is locked: there every change is refused, whatever becomes of others.
+    pub locked: Option<Locked>,
     /// What was asked for and is not kept, a sentence each.
     pub missing: Vec<String>,
 }
@@ -39,13 +43,22 @@ pub struct Promises {
 impl Default for Promises {
     /// What every watch does.
     fn default() -> Self {
-        Self { writes: Kept::Undone, reads_are_held: false, others: Kept::Undone, missing: Vec::new() }
+        Self { writes: Kept::Undone, reads_are_held: false, others: Kept::Undone, locked: None, missing: Vec::new() }
     }
 }
 
 impl Promises {
     /// What the start line says of them; `None` where it is what every watch does.
     pub fn clause(&self) -> Option<String> {
+        let locked = self.locked.map(|locked| locked.to_string());
+        let operations = self.operations();
+        if operations.is_none() && locked.is_none() {
+            return None;
+        }
+        Some(operations.into_iter().chain(locked).collect::<Vec<_>>().join("; "))
+    }
+
+    fn operations(&self) -> Option<String> {
         if self.writes == Kept::Undone && self.others == Kept::Undone && !self.reads_are_held {
             return None;
         }
@@ -84,7 +97,7 @@ mod tests {
     use super::*;
 
     fn clause(writes: Kept, reads_are_held: bool, others: Kept) -> String {
-        Promises { writes, reads_are_held, others, missing: Vec::new() }.clause().expect("is special")
+        Promises { writes, reads_are_held, others, ..Promises::default() }.clause().expect("is special")
     }
 
     #[test]
@@ -101,6 +114,17 @@ mod tests {
             clause(Refused, true, Refused),
             "opens for writing and other changes are refused, opens of secrets for reading are held"
         );
+    }
+
+    #[test]
+    fn the_start_line_says_how_much_is_locked() {
+        let locked = Some(Locked { files: 12, folders: 1 });
+        let only = Promises { locked, ..Promises::default() };
+        assert_eq!(only.clause().as_deref(), Some("locked: 12 files, 1 folder"));
+        let both = Promises { locked, writes: Kept::Held, ..Promises::default() };
+        let clause = both.clause().expect("is special");
+        assert!(clause.starts_with("opens for writing are held"), "{clause}");
+        assert!(clause.ends_with("; locked: 12 files, 1 folder"), "{clause}");
     }
 
     #[test]

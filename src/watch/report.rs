@@ -14,6 +14,8 @@ use crate::journal::{HeldOutcome, Writer, rfc3339};
 use crate::rules::Rule;
 use crate::rules::assemble::ScopeSource;
 
+use super::lock::Locked;
+
 /// Name and version of the JSON form.
 pub const SCHEMA: &str = "gantry.cage-watch.v1";
 
@@ -153,6 +155,8 @@ pub struct WatchReport {
     pub held: Vec<HeldRow>,
     /// Protected files to which another name was made.
     pub linked: Vec<ReportPath>,
+    /// How much was locked at the start; `None` if nothing was to be.
+    pub locked: Option<Locked>,
     /// How often everything had to be compared, by cause.
     pub lost: Vec<(String, u64)>,
     /// The signal that ended the watch.
@@ -196,6 +200,7 @@ impl WatchReport {
             "contested": texts(&self.contested),
             "held": self.held.iter().map(HeldRow::to_json).collect::<Vec<_>>(),
             "linked": texts(&self.linked),
+            "locked": self.locked.map(|locked| json!({"files": locked.files, "folders": locked.folders})),
             "lost": self.lost.iter().map(|(cause, times)| (cause.clone(), json!(times))).collect::<Map<_, _>>(),
             "trapped_signal": self.trapped_signal,
             "session_log": self.session_log.text(),

@@ -11,6 +11,7 @@ use crate::journal::{Event, Record, Stamps, portions};
 use crate::store::serialize_attributes;
 
 use super::lines;
+use super::lock::Locked;
 use super::session::{Phase, Session};
 
 impl Session {
@@ -189,6 +190,7 @@ impl Session {
         });
         let tree =
             crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(self.parts.roots.tree().path().as_os_str()));
+        (self.tally.locked, self.options.promises.locked) = (locked, locked);
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
@@ -198,8 +200,9 @@ impl Session {
             scope.as_deref(),
             self.options.promises.clause().as_deref(),
         ));
-        if let Some(locked) = locked {
-            self.say(&lines::locked(locked));
+        if locked.is_some_and(|locked| locked != Locked::default()) {
+            self.parts.console.offer_unlocking();
+            self.say(&lines::can_unlock());
         }
         // Before, what a client changes would be taken for what was there.
         match self.parts.gate.take().map(|open| open()) {

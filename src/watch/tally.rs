@@ -7,6 +7,7 @@ use platform::{LostCause, Place};
 
 use crate::journal::Event;
 
+use super::lock::Locked;
 use super::report::{Decision, HeldRow, Kept, Recovery, ReportPath};
 
 /// Restores of one contested path within this time are one row.
@@ -32,6 +33,8 @@ pub struct Tally {
     pub held: Vec<HeldRow>,
     /// Protected files to which another name was made.
     pub linked: Vec<Place>,
+    /// How much was locked at the start, if anything was to be.
+    pub locked: Option<Locked>,
     /// What was recovered at the start.
     pub recovery: Option<Recovery>,
     lost: BTreeMap<&'static str, u64>,

@@ -11,6 +11,7 @@ mod support;
 
 mod collectors;
 mod ending;
+mod hold;
 mod keys;
 mod notifier;
 mod obstacles;

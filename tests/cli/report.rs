@@ -168,6 +168,7 @@ fn the_report_has_these_fields_and_no_others() {
   "linked": [
     ".env"
   ],
+  "locked": null,
   "lost": {},
   "trapped_signal": "SIGTERM",
   "session_log": "ID",

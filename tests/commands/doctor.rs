@@ -6,6 +6,7 @@ use std::path::Path;
 
 use platform::backends::backends;
 use platform::confine::{Plan, support};
+use rustix::process::geteuid;
 use serde_json::Value;
 
 use crate::lab::Lab;
@@ -113,4 +114,53 @@ fn a_git_directory_elsewhere_is_not_gone_into() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(rows(&ran.json(), "tree").iter().any(|row| row["name"] == "exchange"), "nothing was tried in the tree");
     assert_eq!(fs::metadata(git).expect("stats").modified().expect("has a time"), before);
+}
+
+/// The rows about privilege, by name.
+fn privilege(report: &Value) -> Vec<(String, Value)> {
+    let row = |row: &&Value| (row["name"].as_str().expect("is text").to_owned(), row["works"].clone());
+    rows(report, "privilege").iter().map(row).collect()
+}
+
+#[test]
+fn what_privilege_would_add_is_told_row_by_row_with_what_gives_it() {
+    let lab = Lab::new();
+    let ran = lab.keep(&["doctor", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let report = ran.json();
+    let told = privilege(&report);
+    let is_linux = report["kernel"].as_str().is_some_and(|kernel| kernel.starts_with("Linux "));
+    if is_linux {
+        let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+        let all = ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag", "guardian"];
+        assert_eq!(names, all);
+    }
+    assert_eq!(told[0].1, geteuid().is_root() && is_linux);
+    for row in rows(&report, "privilege") {
+        assert!(row["works"] != false || row["raise"].is_string(), "{row}");
+    }
+}
+
+#[test]
+fn privilege_is_tried_before_it_is_given_up_and_is_gone_for_everything_else() {
+    let lab = Lab::new();
+    if !geteuid().is_root() {
+        return;
+    }
+    const NOBODY: u32 = 65_534;
+    for folder in ["", ".."] {
+        std::os::unix::fs::chown(lab.at(folder), Some(NOBODY), Some(NOBODY)).expect("chowns");
+    }
+    let output = lab.command(&["doctor", "--json"]).env("SUDO_UID", "65534").env("SUDO_GID", "65534").output();
+    let output = output.expect("starts");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    let told = privilege(&report);
+    let works = |name: &str| told.iter().find(|(known, _)| known == name).expect("is told").1 == true;
+    // Root of a container has less; what of it there is was tried after root was given up, or before.
+    if works("held_opens") {
+        assert!(works("privilege") && works("lock_flag"), "{told:?}");
+        let of_user = rows(&report, "tree").into_iter().find(|row| row["name"] == "immutable").expect("was tried");
+        assert_eq!(of_user["works"], false, "{of_user}");
+    }
+    assert!(!names(&lab.at("")).iter().any(|name| name.contains("keep")), "something was left");
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::lab::{Lab, SESSION};
 
@@ -117,4 +118,39 @@ fn colour_is_for_terminals_and_for_who_asks_for_it() {
     assert!(lab.keep(&["log", "--color", "always"]).out.contains("\x1b[32maccepted"));
     assert!(!lab.keep(&["log", "--color", "never"]).out.contains('\x1b'));
     assert!(!lab.keep(&["log", "--color", "always", "--json"]).out.contains('\x1b'));
+}
+
+#[test]
+fn entries_before_a_time_are_left_out_and_a_time_that_is_none_is_refused() {
+    let lab = watched();
+    assert_eq!(lab.keep(&["log", "--since", "2026-11-30T09:41:07.124Z"]).out, "");
+    let all = lab.keep(&["log"]).out;
+    for from in ["2026-11-30T10:41:07.123+01:00", "36500d"] {
+        assert_eq!(lab.keep(&["log", "--since", from]).out, all, "{from}");
+    }
+    let refused = lab.keep(&["log", "--since", "yesterday"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("so long ago: 90s, 15m, 25h, 7d"), "{}", refused.err);
+}
+
+#[test]
+fn the_desktop_is_told_how_many_changes_ended_how_and_nothing_if_none_did() {
+    let lab = watched();
+    let bin = lab.at("../bin");
+    fs::create_dir(&bin).expect("makes");
+    for name in ["notify-send", "osascript"] {
+        let script = format!("#!/bin/sh\necho \"$*\" >>'{}'\n", bin.join("told").display());
+        fs::write(bin.join(name), script).expect("writes");
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).expect("chmods");
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).env("DISPLAY", ":0");
+        assert!(command.output().expect("starts").status.success());
+        fs::read_to_string(bin.join("told")).unwrap_or_default()
+    };
+    assert_eq!(run(&["log", "--notify", "--since", "0s"]), "", "nothing is new");
+    let told = run(&["log", "--notify"]);
+    assert!(told.contains(": 1 restored, 1 accepted; keep log shows which\n"), "{told}");
+    assert_eq!(told.lines().count(), 1);
 }

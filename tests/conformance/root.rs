@@ -2,6 +2,7 @@
 //!
 //! Both ways are given every path of a table; then somebody else renames, mounts and puts FIFOs in the way.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -104,6 +105,15 @@ struct Fixture {
     top: PathBuf,
     outside: PathBuf,
     root: Root,
+    /// A directory and a file in it, with names that nobody would choose.
+    odd: [&'static [u8]; 2],
+}
+
+/// Of a directory and a file: no UTF-8 where the file system takes that, or else control characters at least.
+const ODD: [[&[u8]; 2]; 2] = [[b"\xff\x1b[2J\n", b"\xfe"], [b"\x7f\x1b[2J\n", b"\x01"]];
+
+fn odd_path([dir, file]: [&[u8]; 2]) -> Vec<u8> {
+    [dir, b"/", file].concat()
 }
 
 /// A root with something of everything in it, and a directory beside it that must stay as it is.
@@ -132,22 +142,23 @@ fn fixture() -> Fixture {
     let made = Command::new("mkfifo").arg(top.join("fifo")).status();
     assert!(made.is_ok_and(|status| status.success()));
     drop(UnixListener::bind(top.join("socket")).expect("binds"));
-    fs::create_dir(top.join(std::ffi::OsStr::from_bytes(b"\xff\x1b[2J\n"))).expect("makes");
-    fs::write(top.join(std::ffi::OsStr::from_bytes(b"\xff\x1b[2J\n/\xfe")), "f").expect("writes");
+    let takes = |names: &[&[u8]; 2]| fs::create_dir(top.join(OsStr::from_bytes(names[0]))).is_ok();
+    let odd = ODD.into_iter().find(takes).expect("the second one is only unusual");
+    fs::write(top.join(OsStr::from_bytes(&odd_path(odd))), "f").expect("writes");
     let root = Root::open(&top).expect("opens");
-    Fixture { _temp: temp, top, outside, root }
+    Fixture { _temp: temp, top, outside, root, odd }
 }
 
 #[test]
 fn both_ways_open_the_directories_of_the_table_and_no_other() {
-    let Fixture { top, root, .. } = &fixture();
+    let Fixture { top, root, odd, .. } = &fixture();
     let found = |path: &str| Reached::Object(id(&top.join(path)));
     let mut table: Vec<(Vec<u8>, Reached)> = vec![
         (b"".into(), found("")),
         (b"a".into(), found("a")),
         (b"a/b".into(), found("a/b")),
         (b"a/b/c".into(), found("a/b/c")),
-        (b"\xff\x1b[2J\n".into(), Reached::Object(id(&top.join(std::ffi::OsStr::from_bytes(b"\xff\x1b[2J\n"))))),
+        (odd[0].into(), Reached::Object(id(&top.join(OsStr::from_bytes(odd[0]))))),
         (vec![b'n'; 300], Reached::NoDirectory),
         ([&b"a/"[..], &[b'n'; 300], b"/b"].concat(), Reached::NoDirectory),
     ];
@@ -170,13 +181,13 @@ fn both_ways_open_the_directories_of_the_table_and_no_other() {
 
 #[test]
 fn both_ways_read_the_regular_files_of_the_table_and_no_other() {
-    let Fixture { top, root, .. } = &fixture();
+    let Fixture { top, root, odd, .. } = &fixture();
     let found = |path: &str| Reached::Object(id(&top.join(path)));
-    let hostile = top.join(std::ffi::OsStr::from_bytes(b"\xff\x1b[2J\n/\xfe"));
+    let odd = odd_path(*odd);
     let table: Vec<(&[u8], Reached)> = vec![
         (b"file", found("file")),
         (b"a/b/file", found("a/b/file")),
-        (b"\xff\x1b[2J\n/\xfe", Reached::Object(id(&hostile))),
+        (&odd, Reached::Object(id(&top.join(OsStr::from_bytes(&odd))))),
         (b"no", Reached::Absent),
         (b"a/no", Reached::Absent),
         (b"no/file", Reached::NoDirectory),

@@ -122,3 +122,24 @@ fn what_was_granted_for_good_holds_without_a_gate() {
     let call = agent.write("b.txt", "x");
     assert!(agent.fails(call).contains("unattended"));
 }
+
+#[test]
+fn what_is_revoked_beside_a_gate_stands_in_the_audit_once_and_is_asked_about_again() {
+    let lab = Sandbox::bare();
+    let mut gate = gate(&lab, &[]);
+    let mut agent = Agent::new(&lab, &[]);
+    let call = agent.write("a.md", "1\n");
+    gate.says("keep gate: file a.md");
+    gate.answers(b"a", "keep gate: file a.md: allowed, from now on");
+    agent.works(call);
+    let revoked = lab.keep(&["grants", "revoke", "a.md"]);
+    assert!(revoked.status.success(), "{revoked:?}");
+    let call = agent.write("a.md", "2\n");
+    gate.says("keep gate: file a.md");
+    gate.answers(b"n", "keep gate: file a.md: denied (declined)");
+    assert!(agent.fails(call).contains("declined"));
+    gate.stop();
+    let audit = fs::read_to_string(control(&lab).join("audit.jsonl")).expect("reads");
+    assert_eq!(audit.matches("\"event\":\"revoked\"").count(), 1, "{audit}");
+    assert_eq!(audit.matches("\"event\":\"granted\"").count(), 1, "{audit}");
+}

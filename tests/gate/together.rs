@@ -243,13 +243,13 @@ fn two_gates_of_a_root_are_one_too_many_wherever_they_ask() {
     let lab = Sandbox::new();
     let gate = crate::agent::gate(&lab, &[]);
     let why = lab.refuses("GXT_CAGE_ACTIVE", &["--gate"]);
-    assert!(why.contains("another keep gate"), "{why}");
+    assert!(why.starts_with("keep gate holds the gate of "), "{why}");
     gate.stop();
     let watch = together(&lab, &[]);
     let folder = fs::read_dir(lab.state.join("gate")).expect("there is one").count();
     let found = eventually("a refusal", || {
         let second = crate::agent::start(&lab, &[]).finish();
-        second.text.contains("GXT_CAGE_ACTIVE").then_some(second.code)
+        second.text.contains("GXT_CAGE_ACTIVE] keep watch --gate holds the gate of ").then_some(second.code)
     });
     assert_eq!((found, fs::read_dir(lab.state.join("gate")).expect("there is one").count()), (2, folder));
     watch.stop();

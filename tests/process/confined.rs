@@ -33,6 +33,7 @@ pub const CASES: &[Case] = &[
     ("a_confined_process_makes_no_device_and_no_pipe", a_confined_process_makes_no_device_and_no_pipe),
     ("a_thread_started_later_is_confined_too", a_thread_started_later_is_confined_too),
     ("what_a_files_worker_needs_works_confined", what_a_files_worker_needs_works_confined),
+    ("a_folder_is_reached_whatever_its_name", a_folder_is_reached_whatever_its_name),
     ("a_process_with_other_threads_is_not_confined", a_process_with_other_threads_is_not_confined),
     ("what_it_tries_is_refused_when_confined_and_not_before", what_it_tries_is_refused_when_confined_and_not_before),
 ];
@@ -341,6 +342,18 @@ fn what_a_files_worker_needs_works_confined(dir: &Path) {
     assert_eq!(table[&1], 2);
     assert!(std::panic::catch_unwind(|| panic!("is caught")).is_err());
     assert!(std::time::SystemTime::now() > std::time::SystemTime::UNIX_EPOCH);
+}
+
+fn a_folder_is_reached_whatever_its_name(dir: &Path) {
+    // What could end a literal of a profile, begin a clause of it, or be read as something else.
+    let odd = dir.join("o\u{308}ÿ \"quoted\" \\x41 \\\\ (allow default)\n;# \u{1}\u{7f}");
+    fs::create_dir(&odd).expect("makes");
+    let Some(mut ground) = Ground::confined(&odd) else { return };
+    ground.root.dir().create_new(b"new", 0o600).expect("makes").write_all(b"x").expect("writes");
+    assert_eq!(fs::read(ground.inside.join("file")).expect("reads by path, too"), b"content");
+    refused("reading", File::open(ground.outside.join("secret")));
+    refused("listing", fs::read_dir(dir));
+    ground.nothing_happened();
 }
 
 fn a_process_with_other_threads_is_not_confined(dir: &Path) {

@@ -16,13 +16,14 @@ mod worker;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use platform::holder::Holder;
 use platform::lock::{Lock, LockError};
 use platform::privilege::{self, PrivilegeError};
-use platform::{Dir, RelPath, Root, process, xattr};
+use platform::{Dir, Privileged, RelPath, Root, Wanted, process, xattr};
 
 /// `nobody` on every Linux; elsewhere just a number.
 const NOBODY: u32 = 65_534;
@@ -32,7 +33,12 @@ type Case = (&'static str, fn(&Path));
 
 const CASES: &[Case] = &[
     ("root_given_up_is_gone_for_good", root_given_up_is_gone_for_good),
+    (
+        "capabilities_of_the_programs_file_are_given_up_for_good",
+        capabilities_of_the_programs_file_are_given_up_for_good,
+    ),
     ("the_groups_are_those_of_the_user_and_none_of_roots", the_groups_are_those_of_the_user_and_none_of_roots),
+    ("nothing_is_gained_by_running_it_again", nothing_is_gained_by_running_it_again),
     ("root_is_not_given_up_while_other_threads_run", root_is_not_given_up_while_other_threads_run),
     (
         "a_hardened_process_refuses_its_own_user_and_still_opens_files",
@@ -125,6 +131,69 @@ fn root_given_up_is_gone_for_good(dir: &Path) {
             assert!(status.contains(line), "{status}");
         }
         assert!(status.contains("CapAmb:\t0000000000000000") && status.contains("NoNewPrivs:\t1"), "{status}");
+    }
+}
+
+/// Sets `CAP_SYS_ADMIN` on a program, permitted and effective (capabilities(7), `struct vfs_cap_data`).
+#[cfg(target_os = "linux")]
+fn set_capability(program: &Path) {
+    let value: Vec<u8> = [0x0200_0001_u32, 1 << 21, 0, 0, 0].into_iter().flat_map(u32::to_le_bytes).collect();
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(program, "security.capability", &value, flags).expect("root sets it");
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_capability(_program: &Path) {}
+
+fn capabilities_of_the_programs_file_are_given_up_for_good(dir: &Path) {
+    if privilege::is_root() {
+        assert!(matches!(privilege::drop_capabilities(), Err(PrivilegeError::Root)));
+        let program = dir.join("capped");
+        fs::copy(own_program(), &program).expect("copies");
+        set_capability(&program);
+        let mut command = Command::new(&program);
+        command.args(["--case", "capabilities_of_the_programs_file_are_given_up_for_good"]).arg(dir);
+        let output = command.uid(NOBODY).gid(NOBODY).output().expect("starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let here = Dir::open_ambient(dir).expect("opens");
+    let status = || fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let open = || Privileged::open(&here, Wanted::ALL).expect("nothing fails");
+    if !dir.join("capped").exists() || !cfg!(target_os = "linux") {
+        let before = status().lines().find(|line| line.starts_with("NoNewPrivs")).map(str::to_owned);
+        privilege::drop_capabilities().expect("there are none");
+        assert!(open().is_none());
+        let after = status().lines().find(|line| line.starts_with("NoNewPrivs")).map(str::to_owned);
+        assert_eq!(before, after, "who has none is left as it is");
+        return;
+    }
+    let (stop, wait) = std::sync::mpsc::channel::<()>();
+    let other = std::thread::spawn(move || wait.recv());
+    assert!(matches!(privilege::drop_capabilities(), Err(PrivilegeError::Threads { count: 2 })));
+    drop(stop);
+    assert!(other.join().expect("does not panic").is_err());
+    let opened = open().expect("the point of this test");
+    assert!(opened.groups.is_some() && opened.openings.is_some());
+    // The other thread may be in the list for a moment after it was waited for.
+    while fs::read_dir("/proc/self/task").expect("lists").count() > 1 {
+        std::thread::yield_now();
+    }
+    privilege::drop_capabilities().expect("drops");
+    for line in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert!(status().contains(&format!("{line}:\t0000000000000000")), "{}", status());
+    }
+    assert!(status().contains("NoNewPrivs:\t1"), "{}", status());
+    assert!(open().is_none());
+    let again = Command::new(own_program()).args(["--case", "nothing_is_gained_by_running_it_again"]).arg(dir).output();
+    assert!(again.expect("starts").status.success(), "its file has the capability still");
+}
+
+fn nothing_is_gained_by_running_it_again(dir: &Path) {
+    if !privilege::is_root() {
+        assert!(
+            Privileged::open(&Dir::open_ambient(dir).expect("opens"), Wanted::ALL).expect("nothing fails").is_none()
+        );
     }
 }
 

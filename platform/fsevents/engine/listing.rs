@@ -42,8 +42,8 @@ impl<T: Tree> Engine<T> {
         if before.is_some_and(|before| before != own) {
             self.vanish(place);
         }
+        self.state.put_directory(place, &listing.own);
         if before != Some(own) {
-            self.state.put_directory(place, own);
             self.rearmed.insert(place.clone());
             if job.purpose != Purpose::Walk && !place.path.is_root() {
                 self.hints.push(Hint::Appeared(place.clone()));

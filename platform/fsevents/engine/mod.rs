@@ -4,6 +4,7 @@
 //! not show yet raises a row of its own. Each step lists one directory; rows come before steps.
 
 mod listing;
+mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::relpath::RelPath;
 use crate::stat::{FileId, FileType, Stat};
 use crate::tree::Tree;
 
+use self::sweep::Sweep;
 use super::index::{Index, parent_of};
 use super::looks::{Covered, Known, Looks};
 use super::names::Names;
@@ -32,6 +34,9 @@ const BETWEEN_RECOVERIES: Duration = Duration::from_secs(1);
 
 /// A loss is said no more often than this.
 const BETWEEN_LOSSES: Duration = Duration::from_millis(100);
+
+/// A folder that stirs is listed no more often than this: most of what stirs it has rows of its own.
+const BETWEEN_LISTINGS: Duration = Duration::from_millis(20);
 
 /// What a look is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +80,9 @@ pub struct Engine<T> {
     losses: Pace,
     unsaid: Option<LostCause>,
     recoveries: Pace,
+    stirred: BTreeSet<Place>,
+    listings: Pace,
+    sweep: Option<Sweep>,
     hints: Vec<Hint>,
     rearmed: BTreeSet<Place>,
     root_changed: BTreeSet<RootId>,
@@ -100,6 +108,9 @@ impl<T: Tree> Engine<T> {
             losses: Pace::new(BETWEEN_LOSSES),
             unsaid: None,
             recoveries: Pace::new(BETWEEN_RECOVERIES),
+            stirred: BTreeSet::new(),
+            listings: Pace::new(BETWEEN_LISTINGS),
+            sweep: None,
             hints: Vec::new(),
             rearmed: BTreeSet::new(),
             root_changed: BTreeSet::new(),
@@ -238,7 +249,9 @@ impl<T: Tree> Engine<T> {
             self.touch(place);
         }
         if self.state.directory(place).is_some() {
-            self.queue(BTreeMap::from([(place.clone(), false)]));
+            self.stirred.insert(place.clone());
+            self.listings.want();
+            self.tick(self.at);
         }
     }
 
@@ -265,17 +278,25 @@ impl<T: Tree> Engine<T> {
         {
             self.hints.push(Hint::Lost(cause));
         }
+        if self.listings.take(now) {
+            let stirred = std::mem::take(&mut self.stirred);
+            self.queue(stirred.into_iter().map(|place| (place, false)).collect());
+        }
+        if self.walked {
+            self.begin_sweep(now);
+        }
         if self.lanes[RECOVERY].is_empty() && self.recoveries.take(now) {
             self.lanes[RECOVERY].push_back(Job { open: self.all(), purpose: Purpose::Compare, whole: true });
         }
         // What waits for a comparison that is under way is begun by a later call, and no time needs to be waited for.
         let recovery = self.recoveries.left(now).filter(|_| self.lanes[RECOVERY].is_empty());
-        [self.losses.left(now), recovery].into_iter().flatten().min()
+        let sweep = self.sweep.as_ref().filter(|_| self.walked).and_then(|sweep| sweep.left(now));
+        [self.losses.left(now), self.listings.left(now), recovery, sweep].into_iter().flatten().min()
     }
 
     /// Whether something is left to look at.
     pub fn is_busy(&self) -> bool {
-        self.lanes.iter().any(|lane| !lane.is_empty())
+        self.lanes.iter().any(|lane| !lane.is_empty()) || self.sweep.as_ref().is_some_and(Sweep::is_busy)
     }
 
     /// Lists one directory.
@@ -294,6 +315,8 @@ impl<T: Tree> Engine<T> {
             if !job.open.is_empty() {
                 self.lanes[lane].push_front(job);
             }
+        } else {
+            self.sweep_some(now);
         }
         let told = self.tell_all && self.lanes[RECOVERY].is_empty();
         if (!self.walked && self.lanes[WALK].is_empty()) || (told && self.walked) {
@@ -311,6 +334,16 @@ impl<T: Tree> Engine<T> {
     /// Places that are another object than when this was last asked: what holds them open lets go, and opens what is there.
     pub fn take_rearmed(&mut self) -> BTreeSet<Place> {
         std::mem::take(&mut self.rearmed)
+    }
+
+    /// What is at the place is to be opened again, be it the same as before.
+    pub fn rearm(&mut self, place: Place) {
+        self.rearmed.insert(place);
+    }
+
+    /// The highest number the root's stream has told; zero if none.
+    pub fn last(&self, root: RootId) -> u64 {
+        self.last.get(usize::from(root.0)).copied().unwrap_or(0)
     }
 
     /// Roots whose path may lead elsewhere now.

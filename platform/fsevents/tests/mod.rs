@@ -4,3 +4,4 @@ mod corpus;
 mod kernel;
 mod memory;
 mod steps;
+mod thread;

@@ -3,7 +3,9 @@
 pub(crate) mod access_list;
 pub(crate) mod descriptors;
 pub(crate) mod flags;
+pub(crate) mod fsevents;
 pub(crate) mod identity;
+pub(crate) mod kqueue;
 pub(crate) mod materialise;
 #[cfg(feature = "testing")]
 pub(crate) mod probe;

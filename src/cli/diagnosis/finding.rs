@@ -35,6 +35,8 @@ pub enum Area {
     Tree,
     /// Things tried where state is kept.
     State,
+    /// What a watch can do that was started with privilege.
+    Privilege,
     /// What a files worker is kept from.
     Worker,
     /// Terminal, desktop, kernel.
@@ -43,7 +45,8 @@ pub enum Area {
 
 impl Area {
     /// Every one, in the order in which they are told.
-    pub const ALL: [Area; 6] = [Area::Backends, Area::Limits, Area::Tree, Area::State, Area::Worker, Area::System];
+    pub const ALL: [Area; 7] =
+        [Area::Backends, Area::Limits, Area::Tree, Area::State, Area::Privilege, Area::Worker, Area::System];
 
     /// The name in the JSON form.
     pub const fn name(self) -> &'static str {
@@ -52,6 +55,7 @@ impl Area {
             Area::Limits => "limits",
             Area::Tree => "tree",
             Area::State => "state",
+            Area::Privilege => "privilege",
             Area::Worker => "worker",
             Area::System => "system",
         }

@@ -29,6 +29,10 @@ fn measured() -> Measured {
         kernel: "Linux 6.12.0".into(),
         backends: vec![("fanotify", Ok(())), ("inotify", Ok(())), ("poll", Ok(()))],
         limits: vec![("inotify", Limit { name: "fs.inotify.max_user_watches", value: Some(8192), used: Some(12) })],
+        settings: vec![(Setting::Tracing, Some(1)), (Setting::KeyPushing, Some(0))],
+        standing: Standing::Root,
+        powers: Power::ALL.map(|power| (power, Trial::Works)).into(),
+        guardian: Support { landlock: Some(7), filter: true, seatbelt: false, is_expected: true },
         tree: ground(Kind::Local),
         state: ground(Kind::Local),
         state_folder: Ok("it is there"),
@@ -70,6 +74,10 @@ fn what_works_needs_no_raising_and_what_does_not_says_what_would() {
     (all.on_one_file_system, all.has_terminal) = (false, true);
     (all.confinement.1, all.notifier, all.scriptable) = (Err("no".into()), Err("no".into()), Some("tmux"));
     all.worker = Err("no".into());
+    all.powers = Power::ALL.map(|power| (power, Trial::Fails("not here".into()))).into();
+    all.standing = Standing::None;
+    all.guardian = Support { landlock: None, filter: false, seatbelt: false, is_expected: true };
+    all.settings = vec![(Setting::Tracing, None), (Setting::KeyPushing, Some(1))];
     all.state_folder = Err("is a symlink".into());
     for (measured, expected) in [(measured(), true), (all, false)] {
         for finding in measured.findings() {
@@ -173,4 +181,45 @@ fn people_read_a_line_for_each_with_the_headings_of_what_there_is() {
     assert!(fanotify.contains("the kernel tells of each change"), "{fanotify}");
     let bare = Measured { limits: Vec::new(), ..measured() }.lines(Paint { is_on: false });
     assert!(!bare.iter().any(|line| line.starts_with("Limits")), "{bare:#?}");
+}
+
+#[test]
+fn with_privilege_each_promise_has_a_row_and_without_it_says_how_to_get_it() {
+    let with = measured();
+    for name in ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag"] {
+        assert_eq!(row(&with, "privilege", name)["works"], true, "{name}");
+    }
+    assert_eq!(row(&with, "privilege", "privilege")["detail"], "by root");
+    assert_eq!(row(&with, "privilege", "guardian")["works"], Value::Null, "its means are there; itself was not tried");
+    let refused = Power::ALL.map(|power| (power, Trial::Fails("Operation not permitted".into())));
+    let without = Measured { standing: Standing::None, powers: refused.into(), ..measured() };
+    for name in ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag"] {
+        let row = row(&without, "privilege", name);
+        assert_eq!(row["works"], false, "{name}");
+        assert!(row["raise"].as_str().is_some_and(|raise| raise.contains("sudo keep ")), "{row}");
+    }
+    let elsewhere = Measured { standing: Standing::Absent, powers: Vec::new(), ..measured() };
+    assert_eq!(elsewhere.findings().iter().filter(|finding| finding.area == Area::Privilege).count(), 1);
+}
+
+#[test]
+fn what_privilege_cannot_do_on_this_file_system_says_what_happens_without() {
+    let mut all = measured();
+    all.powers[0].1 = Trial::Fails("Operation not supported".into());
+    let row = row(&all, "privilege", "one_mark");
+    assert_eq!(row["works"], false);
+    assert!(row["detail"].as_str().is_some_and(|detail| detail.starts_with("Operation not supported; ")), "{row}");
+    assert!(!row["raise"].as_str().expect("says what would raise it").contains("sudo"), "{row}");
+}
+
+#[test]
+fn a_setting_that_lets_programs_at_each_other_says_the_command_that_changes_it() {
+    let open = Measured { settings: vec![(Setting::Tracing, Some(0)), (Setting::KeyPushing, None)], ..measured() };
+    let tracing = row(&open, "system", "tracing");
+    assert_eq!(
+        (&tracing["works"], &tracing["raise"]),
+        (&json!(false), &json!("sudo sysctl kernel.yama.ptrace_scope=1"))
+    );
+    assert_eq!(row(&open, "system", "key_pushing")["works"], false, "a kernel without the setting lets everybody");
+    assert_eq!(row(&measured(), "system", "key_pushing")["detail"], "dev.tty.legacy_tiocsti is 0");
 }

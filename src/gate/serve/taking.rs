@@ -155,7 +155,11 @@ impl Gate {
                     self.withdrawn(ticket, timed_out);
                 }
             }
-            (Standing::Served { .. }, FromClient::ListGrants) => self.tell_session_grants(id),
+            (Standing::Served { .. }, FromClient::ListGrants) => {
+                // Whoever asks may just have taken one back: it is in the audit when the answer comes.
+                self.read_grants();
+                self.tell_session_grants(id);
+            }
             (Standing::Served { .. }, FromClient::ForgetSession) => {
                 self.step(Input::ForgetSession);
                 self.tell_session_grants(id);

@@ -3,7 +3,7 @@
 //! * systemd's journal: fields as `NAME=value` and a newline, or, where a value holds a control character, as the name, a
 //!   newline, the value's length in eight bytes, the value, and a newline. Nothing in a value can end it.
 //! * syslog: one line as syslog(3) sends it to a local reader, `<PRIORITY>keep[PID]: `, without a time. RFC 5424 is for the
-//!   network; readers of `/dev/log` (journald, rsyslog, syslog-ng, BusyBox) expect the older form, take the time of
+//!   network; readers of `/dev/log` (journald, rsyslog, BusyBox among them) expect the older form, take the time of
 //!   arrival, and would misread a time of another zone. The sentence comes first, then ` | ` and `name="value"` pairs. A
 //!   quotation mark in the sentence has a backslash before it, so that the first ` | event="` is where the pairs begin.
 //! * a file: one JSON object a line.

@@ -14,7 +14,7 @@ use super::*;
 use crate::baseline::ChangeKind;
 use crate::cli::log_line::sentence as log_sentence;
 use crate::digest::Digest;
-use crate::journal::{Event, FailsAt, Head, Journal, MemoryJournal, RestoreOutcome, Writer};
+use crate::journal::{Event, FailsAt, Head, HeldOutcome, Journal, MemoryJournal, RestoreOutcome, Writer};
 use crate::rules::{Mode, Rule};
 use crate::text::{decode, encode, is_hidden};
 
@@ -22,7 +22,6 @@ const AT: &str = "2026-11-30T09:41:07.123Z";
 
 fn restored(path: &[u8]) -> Event {
     Event::Restored {
-        writer: None,
         path: encode(path),
         rule: Rule::Secrets,
         kind: ChangeKind::Modified,
@@ -30,6 +29,7 @@ fn restored(path: &[u8]) -> Event {
         sha256_after: Some(Digest::of(b"")),
         quarantine: vec!["20261130T094107123Z-00000".into()],
         attempts: 1,
+        writer: None,
     }
 }
 
@@ -115,13 +115,13 @@ fn a_notice_says_what_happened_where_and_how_it_ended() {
 #[test]
 fn the_writer_is_told_by_its_members() {
     let writer = Writer {
-        name: None,
-        user: None,
-        cgroup: None,
         pid: 4711,
+        name: Some("node".into()),
         exe: Some("/usr/bin/node".into()),
         argv0: Some("claude\nKEEPWATCH_OUTCOME=accepted".into()),
         ancestors: vec!["zsh".into(), "tmux".into()],
+        user: Some(1000),
+        cgroup: None,
         certainty: "certain".into(),
     };
     let event = Event::Transient {
@@ -136,11 +136,33 @@ fn the_writer_is_told_by_its_members() {
         fields.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_slice()).collect()
     };
     assert_eq!(of("KEEPWATCH_WRITER_PID"), [b"4711"]);
+    assert_eq!((of("KEEPWATCH_WRITER_NAME"), of("KEEPWATCH_WRITER_USER")), (vec![&b"node"[..]], vec![&b"1000"[..]]));
     assert_eq!(of("KEEPWATCH_WRITER_EXE"), [b"/usr/bin/node"]);
     assert_eq!(of("KEEPWATCH_WRITER_ARGV0"), [b"claude\nKEEPWATCH_OUTCOME=accepted"]);
     assert_eq!(of("KEEPWATCH_WRITER_CERTAINTY"), [b"certain"]);
     assert_eq!(of("KEEPWATCH_WRITER_ANCESTORS"), [&b"zsh"[..], b"tmux"]);
     assert!(of("KEEPWATCH_OUTCOME").is_empty());
+}
+
+#[test]
+fn what_became_of_a_held_open_is_its_outcome_and_a_refusal_is_worse_than_a_yes() {
+    let told = |decision| {
+        let writer = Writer {
+            pid: 7,
+            name: None,
+            user: None,
+            cgroup: None,
+            exe: None,
+            argv0: None,
+            ancestors: vec![],
+            certainty: "certain".into(),
+        };
+        let (path, rule, access) = (".env".into(), Rule::Secrets, platform::Access::Write);
+        let notice = notice(&Event::Held { path, rule, access, decision, opens: 1, writer });
+        (notice.severity, notice.field("outcome").cloned())
+    };
+    assert_eq!(told(HeldOutcome::Allowed), (Severity::Notice, Some("allowed".into())));
+    assert_eq!(told(HeldOutcome::TimedOut), (Severity::Warning, Some("timed_out".into())));
 }
 
 #[test]

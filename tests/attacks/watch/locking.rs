@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,17 @@ use crate::support::{
     Content, ENV, Mounted, Sandbox, Watch, fresh, has_python, is_root, pause, python, sha, skip, until,
 };
 
-/// Locking takes privilege, and here a tree of root's own.
-const NEEDS: &str = "root";
+/// Whether files can be locked here: it takes privilege, and where temporary files lie the flag.
+fn can_lock() -> bool {
+    if !is_root() {
+        return false;
+    }
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    set_immutable(file.path(), true);
+    let is_set = ioctl_getflags(file.as_file()).is_ok_and(|flags| flags.contains(IFlags::IMMUTABLE));
+    set_immutable(file.path(), false);
+    is_set
+}
 
 /// A sandbox that can be removed whatever is immutable in it.
 struct Lab {
@@ -82,7 +91,8 @@ impl Lab {
 
     fn locked(&self, options: &[&str]) -> Watch {
         let mut watch = self.watch(&[&["--lock", "--decision-timeout", "300"], options].concat());
-        watch.says("keep watch: locked: 4 files, 1 folder; u unlocks one for 60 s");
+        watch.says("; locked: 4 files, 1 folder");
+        watch.says("keep watch: u unlocks one path for 60 s");
         watch
     }
 
@@ -181,8 +191,11 @@ print("tried", len(attempts))
 
 #[test]
 fn every_way_of_changing_a_locked_file_is_refused_to_its_owner_and_to_root_on_every_file_system() {
-    if !is_root() || !has_python() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
+    }
+    if !has_python() {
+        return skip("python3");
     }
     const NOBODY: u32 = 65_534;
     for kind in FILE_SYSTEMS {
@@ -222,8 +235,8 @@ fn every_way_of_changing_a_locked_file_is_refused_to_its_owner_and_to_root_on_ev
 
 #[test]
 fn a_descriptor_opened_before_the_lock_is_refused_or_asked_about() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     for kind in FILE_SYSTEMS {
         let Some(lab) = on(kind) else {
@@ -249,8 +262,8 @@ fn a_descriptor_opened_before_the_lock_is_refused_or_asked_about() {
 
 #[test]
 fn git_works_with_locked_hooks_and_secrets() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     fs::remove_dir_all(lab.path(".git")).expect("removes");
@@ -278,8 +291,8 @@ fn git_works_with_locked_hooks_and_secrets() {
 
 #[test]
 fn after_a_kill_the_next_start_with_privilege_unlocks_and_one_without_names_what_is_locked() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     lab.locked(&[]).killed();
@@ -300,8 +313,8 @@ fn after_a_kill_the_next_start_with_privilege_unlocks_and_one_without_names_what
 
 #[test]
 fn keep_recover_unlocks_what_a_killed_watch_left_and_puts_right_what_was_changed() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     lab.locked(&[]).killed();
@@ -323,8 +336,8 @@ fn keep_recover_unlocks_what_a_killed_watch_left_and_puts_right_what_was_changed
 
 #[test]
 fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     for number in 0..40 {
@@ -337,14 +350,20 @@ fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
     let mut seen = Vec::new();
     for round in 0..12_u64 {
         let mut watch = lab.spawn(&["--lock"]);
-        match round {
-            11 => watch.says("keep watch: locked: "),
-            // From before the first step to after the last one.
-            round => pause(Duration::from_millis(4 * round * round)),
-        }
-        if round % 3 == 2 {
-            watch.signal(rustix::process::Signal::TERM);
-            pause(Duration::from_millis(round));
+        match round % 3 {
+            // Before anything is locked, or somewhere on the way.
+            0 => pause(Duration::from_millis(4 * round * round)),
+            // While it locks.
+            1 => {
+                until("the first lock", || lab.is_immutable("d0/.env") || lab.is_immutable(".env"));
+                pause(Duration::from_micros(100 * round));
+            }
+            // While it unlocks.
+            _ => {
+                watch.says("; locked: ");
+                watch.signal(rustix::process::Signal::TERM);
+                pause(Duration::from_millis(round));
+            }
         }
         watch.killed();
         seen.push(everything());
@@ -355,9 +374,34 @@ fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
 }
 
 #[test]
+fn killed_at_any_moment_of_a_restore_under_the_lock_it_ends_accepted_and_unlocked() {
+    if !can_lock() {
+        return skip("immutable");
+    }
+    let lab = Lab::new();
+    for round in 0..12_u64 {
+        let mut watch = lab.locked(&["--watch-interval-ms", "50"]);
+        set_immutable(&lab.path(".env"), false);
+        let evil = fresh();
+        lab.save_by_rename(".env", &evil);
+        watch.says("keep watch: .env changed");
+        watch.settle();
+        watch.types(b"r");
+        // From before the first step to after the last one.
+        pause(Duration::from_micros(round * round * 400));
+        watch.killed();
+        lab.watch(&[]).stop();
+        assert!(lab.has_env(), "round {round}: {:?}", lab.content(".env"));
+        assert_eq!(lab.immutable(), [""; 0], "round {round}");
+        assert_eq!(lab.temporary_names(""), [""; 0], "round {round}");
+        assert!(lab.quarantined().contains(&evil), "round {round}: something is lost");
+    }
+}
+
+#[test]
 fn a_lock_that_root_takes_off_is_set_again_and_what_was_changed_meanwhile_is_asked_about() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     let mut watch = lab.locked(&["--watch-interval-ms", "100"]);
@@ -388,8 +432,8 @@ fn a_lock_that_root_takes_off_is_set_again_and_what_was_changed_meanwhile_is_ask
 
 #[test]
 fn a_folder_moved_away_with_locked_files_is_put_right_and_nothing_stays_locked() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     let mut watch = lab.locked(&[]);
@@ -406,13 +450,13 @@ fn a_folder_moved_away_with_locked_files_is_put_right_and_nothing_stays_locked()
 
 #[test]
 fn what_was_immutable_before_stays_so_and_is_never_unlocked() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     set_immutable(&lab.path(".env"), true);
     let mut watch = lab.watch(&["--lock"]);
-    watch.says("keep watch: locked: 3 files, 1 folder");
+    watch.says("; locked: 3 files, 1 folder");
     let ended = watch.stop();
     assert!(ended.report()["limits"].to_string().contains("1 path immutable before"), "{}", ended.output);
     assert_eq!(lab.immutable(), [".env"]);
@@ -423,8 +467,8 @@ fn what_was_immutable_before_stays_so_and_is_never_unlocked() {
 
 #[test]
 fn u_unlocks_one_path_for_a_minute_and_its_changes_are_asked_about() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     let mut watch = lab.locked(&[]);
@@ -469,8 +513,8 @@ fn u_unlocks_one_path_for_a_minute_and_its_changes_are_asked_about() {
 
 #[test]
 fn letters_typed_in_the_choice_answer_no_question_and_escape_leaves_it() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     let mut watch = lab.locked(&[]);
@@ -495,8 +539,8 @@ fn letters_typed_in_the_choice_answer_no_question_and_escape_leaves_it() {
 
 #[test]
 fn without_the_privilege_a_lock_is_refused_or_left_out_and_said() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let lab = Lab::new();
     let script = "exec setpriv --bounding-set -linux_immutable \"$KEEP\" watch --json --lock \"$@\" >\"$OUT\"";
@@ -511,25 +555,18 @@ fn without_the_privilege_a_lock_is_refused_or_left_out_and_said() {
 
 #[test]
 fn where_no_file_system_has_the_flag_a_lock_is_refused() {
-    if !is_root() {
-        return skip(NEEDS);
+    if !can_lock() {
+        return skip("immutable");
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let (from, at): (PathBuf, PathBuf) = (folder.path().join("from"), folder.path().join("at"));
-    for path in [&from, &at] {
-        fs::create_dir(path).expect("makes");
-    }
-    let bound = Command::new("bindfs").args([&from, &at]).output();
-    if !bound.is_ok_and(|bound| bound.status.success()) {
-        return skip("bindfs");
-    }
-    let mount = Mounted(at.clone());
-    let sandbox = Sandbox::bare_in(&at);
+    // It has no flags at all (FS_IOC_GETFLAGS is ENOTTY), as FUSE has none.
+    let Some(mount) = Mounted::new(&["-t", "ramfs", "ramfs"], folder.path()) else { return skip("mounts") };
+    let sandbox = Sandbox::bare_in(folder.path());
     sandbox.write(".env", ENV);
     let message = sandbox.refuses("GXT_CAGE_BACKEND_UNAVAILABLE", &["--lock"]);
     assert!(message.contains("no immutable flag"), "{message}");
     let mut watch = sandbox.watch(&["--lock", "--best-effort"]);
-    watch.says("keep watch: locked: nothing");
+    watch.says("; locked: nothing");
     watch.stop().came_to(0, &[]);
     drop((sandbox, mount));
 }

@@ -8,6 +8,7 @@ mod fixture;
 mod limits;
 mod machine;
 mod mounts;
+mod named;
 mod random;
 mod scenarios;
 

@@ -90,6 +90,47 @@ fn a_change_that_copies_up_from_a_lower_layer_is_told() {
 }
 
 #[test]
+fn a_tree_that_spans_file_systems_is_covered_on_each() {
+    for backend in marking() {
+        let fixture = Fixture::new(backend, &std::env::temp_dir());
+        let other = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        fixture.write("here/.env", "x");
+        fs::create_dir_all(fixture.at("there")).expect("a directory");
+        fs::create_dir_all(other.path().join("d/e")).expect("a directory");
+        fs::write(other.path().join("d/e/.env"), "x").expect("a file");
+        let Some(_mounted) = Mounted::bind(other.path(), &fixture.at("there")) else { return };
+        let mut watch = fixture.watch();
+        for side in ["here", "there"] {
+            for turn in 0..2 {
+                let at = |path: &str| format!("{side}/{path}");
+                fixture.write(&at("new/deep/.env"), "made");
+                watch.told(at("new/deep/.env"));
+                watch.forget();
+                append(&fixture.at(at("new/deep/.env")));
+                watch.told(at("new/deep/.env"));
+                watch.forget();
+                fs::rename(fixture.at(at("new")), fixture.at(at("moved"))).expect("a rename");
+                watch.told_all([at("new/deep/.env"), at("moved/deep/.env")]);
+                fs::remove_dir_all(fixture.at(at("moved"))).expect("a removal");
+                watch.told(at("moved/deep/.env"));
+                watch.forget();
+                // What was there is another directory now, perhaps with the same number.
+                fs::create_dir(fixture.at(at("moved"))).expect("a directory");
+                fixture.write(&at("moved/config"), "x");
+                watch.told(at("moved/config"));
+                fs::remove_dir_all(fixture.at(at("moved"))).expect("a removal");
+                watch.until(&format!("the end of turn {turn}"), |hint| {
+                    leads_to(hint, &place(at("moved/config").as_bytes()))
+                });
+                watch.forget();
+            }
+        }
+        append(&fixture.at("there/d/e/.env"));
+        watch.told("there/d/e/.env");
+    }
+}
+
+#[test]
 fn a_file_mounted_over_a_covered_one_is_marked_where_it_lies() {
     let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a directory");
     let source = elsewhere.path().join("source");

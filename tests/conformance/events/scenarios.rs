@@ -433,6 +433,10 @@ fn the_root_is_moved_and_removed(fixture: &Fixture) {
 fn names_that_are_not_text(fixture: &Fixture) {
     let name = OsStr::from_bytes(b"\xff\x1b\n\xfesecret");
     let dir = OsStr::from_bytes(b"\xc3\x28");
+    // APFS and HFS+ take UTF-8 only.
+    if fs::write(fixture.at(name), "x").and_then(|()| fs::remove_file(fixture.at(name))).is_err() {
+        return println!("passed over: this file system takes no such names");
+    }
     let mut watch = watched(fixture);
     fs::write(fixture.at(name), "x").expect("a file");
     watch.told(name);

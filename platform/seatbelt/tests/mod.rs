@@ -1,8 +1,12 @@
-//! Golden texts, and a reader of the language that knows nothing of the writer.
+//! Golden texts, what a text says to a reader that knows nothing of the writer, and what a profile means.
+
+mod meaning;
+mod reader;
 
 use proptest::prelude::*;
 
 use super::*;
+use reader::read;
 
 fn path(bytes: &[u8]) -> PlainPath {
     PlainPath::new(bytes).expect("a plain path")
@@ -14,19 +18,19 @@ fn text(profile: &Profile) -> String {
 
 #[test]
 fn the_text_for_a_files_worker_is_the_golden_one() {
-    assert_eq!(text(&files_worker(path(b"/Users/jo/pro \"ject\""))), include_str!("golden/files_worker.sb"));
+    assert_eq!(text(&files_worker(path(b"/Users/jo/pro \"ject\""))), include_str!("../golden/files_worker.sb"));
 }
 
 #[test]
 fn the_text_for_a_pure_computation_is_the_golden_one() {
-    assert_eq!(text(&pure_computation()), include_str!("golden/pure_computation.sb"));
+    assert_eq!(text(&pure_computation()), include_str!("../golden/pure_computation.sb"));
 }
 
 #[test]
 fn the_text_for_a_command_is_the_golden_one() {
     let kept = vec![path(b"/Users/jo/project/.env"), path(b"/Users/jo/project/.git/hooks")];
     let told = Command { kept, unread: vec![path(b"/Users/jo/.ssh")], network: false };
-    assert_eq!(text(&command(&told)), include_str!("golden/command.sb"));
+    assert_eq!(text(&command(&told)), include_str!("../golden/command.sb"));
 }
 
 #[test]
@@ -71,135 +75,6 @@ fn what_a_command_is_kept_from_stands_behind_everything_it_is_given() {
     assert_eq!(unlinked, [Filter::Exactly(path(b"/a/b")), Filter::Exactly(path(b"/a"))]);
 }
 
-// ---- a reader -----------------------------------------------------------------------------------------------------
-
-#[derive(Debug, PartialEq)]
-enum Node {
-    Word(Vec<u8>),
-    Text(Vec<u8>),
-    List(Vec<Node>),
-}
-
-/// Reads lists, words and strings as Scheme does, and anything else is a failure.
-struct Reader<'t>(&'t [u8]);
-
-impl Reader<'_> {
-    fn next(&mut self) -> Option<u8> {
-        let (&first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(first)
-    }
-
-    fn nodes(&mut self, depth: usize) -> Vec<Node> {
-        let mut nodes = Vec::new();
-        while let Some(byte) = self.next() {
-            match byte {
-                b' ' | b'\n' => {}
-                b'(' => nodes.push(Node::List(self.nodes(depth + 1))),
-                b')' => {
-                    assert!(depth > 0, "a list ends that did not begin");
-                    return nodes;
-                }
-                b'"' => nodes.push(Node::Text(self.string())),
-                _ => {
-                    let mut word = vec![byte];
-                    while let Some(&more) = self.0.first().filter(|byte| !b" \n()\"".contains(byte)) {
-                        word.push(more);
-                        self.next();
-                    }
-                    assert!(word.iter().all(|&byte| byte.is_ascii_alphanumeric() || b"-*".contains(&byte)), "{word:?}");
-                    nodes.push(Node::Word(word));
-                }
-            }
-        }
-        assert_eq!(depth, 0, "a list does not end");
-        nodes
-    }
-
-    fn string(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        loop {
-            match self.next().expect("a string ends") {
-                b'"' => return bytes,
-                b'\\' => match self.next().expect("something is escaped") {
-                    b'x' => {
-                        let digits = [self.next().expect("a digit"), self.next().expect("a digit")];
-                        let digits = std::str::from_utf8(&digits).expect("digits");
-                        bytes.push(u8::from_str_radix(digits, 16).expect("hexadecimal"));
-                    }
-                    other => bytes.push(other),
-                },
-                byte => bytes.push(byte),
-            }
-        }
-    }
-}
-
-fn word(node: &Node) -> &str {
-    match node {
-        Node::Word(word) => std::str::from_utf8(word).expect("words are ASCII"),
-        other => panic!("no word: {other:?}"),
-    }
-}
-
-fn list(node: &Node) -> (&str, &[Node]) {
-    match node {
-        Node::List(nodes) => {
-            let (first, rest) = nodes.split_first().expect("a list of nothing");
-            (word(first), rest)
-        }
-        other => panic!("no list: {other:?}"),
-    }
-}
-
-fn effect(name: &str) -> Effect {
-    match name {
-        "allow" => Effect::Allow,
-        "deny" => Effect::Deny,
-        other => panic!("no effect: {other}"),
-    }
-}
-
-fn filter(node: &Node) -> Filter {
-    let (name, rest) = list(node);
-    match (name, rest) {
-        ("literal", [Node::Text(bytes)]) => Filter::Exactly(path(bytes)),
-        ("subpath", [Node::Text(bytes)]) => Filter::Below(path(bytes)),
-        ("sysctl-name", [Node::Text(bytes)]) => {
-            Filter::Value(KNOWN.iter().find(|known| known.as_bytes() == bytes).expect("a known value"))
-        }
-        ("vnode-type", [object]) => Filter::OfType(
-            ObjectType::ALL.into_iter().find(|known| known.name() == word(object)).expect("a known type"),
-        ),
-        ("target", [target]) if word(target) == "self" => Filter::Itself,
-        ("require-all", all) => Filter::All(all.iter().map(filter).collect()),
-        ("require-any", any) => Filter::Any(any.iter().map(filter).collect()),
-        other => panic!("no filter: {other:?}"),
-    }
-}
-
-fn read(text: &[u8]) -> Profile {
-    let nodes = Reader(text).nodes(0);
-    let [version, default, clauses @ ..] = &nodes[..] else { panic!("too short") };
-    assert_eq!(list(version), ("version", &[Node::Word(b"1".to_vec())][..]));
-    let (name, of) = list(default);
-    assert_eq!(of, [Node::Word(b"default".to_vec())]);
-    let clauses = clauses.iter().map(|node| {
-        let (name, rest) = list(node);
-        let words = rest.iter().take_while(|node| matches!(node, Node::Word(_))).map(word);
-        let operations: Vec<_> = words
-            .map(|name| Operation::ALL.into_iter().find(|known| known.name() == name).expect("a known operation"))
-            .collect();
-        let filter = match &rest[operations.len()..] {
-            [] => None,
-            [one] => Some(filter(one)),
-            more => panic!("more than one filter: {more:?}"),
-        };
-        Clause { effect: effect(name), operations, filter }
-    });
-    Profile { default: effect(name), clauses: clauses.collect() }
-}
-
 const KNOWN: [&str; 7] = [
     "hw.activecpu",
     "hw.logicalcpu",
@@ -210,6 +85,7 @@ const KNOWN: [&str; 7] = [
     "kern.usrstack64",
 ];
 
+const COMMANDS: [&[u16]; 3] = [&[], &[0], &[80, 110]];
 fn a_path() -> impl Strategy<Value = PlainPath> {
     // Bytes that mean something to the language, or to nobody, come often.
     let byte = prop_oneof![
@@ -227,6 +103,7 @@ fn a_filter() -> impl Strategy<Value = Filter> {
         4 => a_path().prop_map(Filter::Below),
         1 => proptest::sample::select(ObjectType::ALL.to_vec()).prop_map(Filter::OfType),
         1 => Just(Filter::Itself),
+        1 => proptest::sample::select(COMMANDS.to_vec()).prop_map(Filter::Commands),
         1 => proptest::sample::select(KNOWN.to_vec()).prop_map(Filter::Value),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
@@ -259,7 +136,7 @@ proptest! {
             match filter {
                 Filter::Exactly(path) | Filter::Below(path) => found.push(path.clone()),
                 Filter::All(filters) | Filter::Any(filters) => filters.iter().for_each(|one| paths(one, found)),
-                Filter::OfType(_) | Filter::Itself | Filter::Value(_) => {}
+                Filter::OfType(_) | Filter::Itself | Filter::Value(_) | Filter::Commands(_) => {}
             }
         }
         let mut found = Vec::new();
