@@ -22,6 +22,10 @@ pub const CASES: &[Case] = &[
         "a_stopped_watch_holds_up_no_reader_and_lets_no_writer_through",
         a_stopped_watch_holds_up_no_reader_and_lets_no_writer_through,
     ),
+    (
+        "a_reader_goes_through_a_stopped_watch_that_keeps_a_writer_waiting",
+        a_reader_goes_through_a_stopped_watch_that_keeps_a_writer_waiting,
+    ),
     ("what_a_stopped_watch_had_read_is_refused_soon", what_a_stopped_watch_had_read_is_refused_soon),
     ("a_stopped_watch_that_only_names_holds_up_nobody", a_stopped_watch_that_only_names_holds_up_nobody),
     ("a_stopped_watch_that_is_killed_lets_nothing_through", a_stopped_watch_that_is_killed_lets_nothing_through),
@@ -111,6 +115,16 @@ fn a_stopped_watch_holds_up_no_reader_and_lets_no_writer_through(dir: &Path) {
     assert_eq!(watch.next("answered"), "true");
     assert!(crate::openers::end(&mut writer).success());
     watch.finish();
+}
+
+fn a_reader_goes_through_a_stopped_watch_that_keeps_a_writer_waiting(dir: &Path) {
+    let mut watch = Watch::start("hold", dir);
+    let writer = open("append", &dir.join(".env"));
+    watch.next("held");
+    stop(watch.pid());
+    let reader = open("read", &dir.join(".env"));
+    assert!(opened(reader));
+    assert!(!opened(writer));
 }
 
 fn what_a_stopped_watch_had_read_is_refused_soon(dir: &Path) {
@@ -210,12 +224,14 @@ fn the_guardian_has_no_right_that_it_does_not_need(dir: &Path) {
         assert!(status.lines().any(|it| it == line), "{line}\n{status}");
     }
     let fds = format!("/proc/{}/fd", watch.guardian);
-    let mut others = Vec::new();
+    let (mut others, mut occupied) = (Vec::new(), std::collections::BTreeSet::new());
     for entry in fs::read_dir(fds).expect("lists") {
         let entry = entry.expect("is listed");
         let link = fs::read_link(entry.path()).expect("reads").to_string_lossy().into_owned();
         let number: u32 = entry.file_name().to_str().and_then(|name| name.parse().ok()).expect("a number");
-        if link != "/dev/null" {
+        if link == "/dev/null" {
+            occupied.insert(number);
+        } else {
             others.push((number, link));
         }
     }
@@ -228,7 +244,6 @@ fn the_guardian_has_no_right_that_it_does_not_need(dir: &Path) {
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("is listed");
     let limit: u32 = limit.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number");
     assert!(others.iter().all(|&(number, _)| number >= limit), "{limit} {others:?}");
-    let listed = fs::read_dir(format!("/proc/{}/fd", watch.guardian)).expect("lists").count();
-    assert!(listed >= limit as usize, "{listed} of {limit}");
+    assert!((0..limit).all(|number| occupied.contains(&number)), "a number is free: {occupied:?}");
     watch.finish();
 }

@@ -102,10 +102,11 @@ pub(super) fn keep_only(
         watch: up(inherited.watch)?,
         stat: up(inherited.stat)?,
     };
+    // The lowest number that is free from the first on: those before it are the ones kept above. The one it was opened with
+    // is closed by the end of this statement: later that would make a gap.
     let null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-        .map_err(call("open the null device"))?;
-    // The lowest number that is free from the first on: those before it are the ones kept above.
-    let null = up(null.as_fd())?;
+        .map_err(call("open the null device"))
+        .and_then(|null| up(null.as_fd()))?;
     descriptors::close_from(null.as_raw_fd().unsigned_abs() + 1).map_err(call("close what was inherited"))?;
     for number in 0..bounds.first {
         descriptors::occupy(number, null.as_fd()).map_err(call("occupy a number"))?;
