@@ -96,6 +96,16 @@ impl Lab {
         watch
     }
 
+    /// Takes the flag off and puts another file there, as root can; again if the flag is back in between.
+    fn unlocks_and_replaces(&self, path: &str, content: &[u8]) {
+        let beside = self.base.join("beside");
+        fs::write(&beside, content).expect("writes");
+        until("it is replaced", || {
+            set_immutable(&self.path(path), false);
+            fs::rename(&beside, self.path(path)).is_ok()
+        });
+    }
+
     /// A watch without the right to change the flag.
     fn unprivileged(&self) -> Watch {
         let script = "exec setpriv --bounding-set -linux_immutable \"$KEEP\" watch --json \"$@\" >\"$OUT\"";
@@ -381,9 +391,8 @@ fn killed_at_any_moment_of_a_restore_under_the_lock_it_ends_accepted_and_unlocke
     let lab = Lab::new();
     for round in 0..12_u64 {
         let mut watch = lab.locked(&["--watch-interval-ms", "50"]);
-        set_immutable(&lab.path(".env"), false);
         let evil = fresh();
-        lab.save_by_rename(".env", &evil);
+        lab.unlocks_and_replaces(".env", &evil);
         watch.says("keep watch: .env changed");
         watch.settle();
         watch.types(b"r");
@@ -410,15 +419,13 @@ fn a_lock_that_root_takes_off_is_set_again_and_what_was_changed_meanwhile_is_ask
         watch.shows(&format!("keep watch: somebody unlocked {path}; it is locked again"));
         assert!(lab.is_immutable(path));
     }
-    set_immutable(&lab.path(".env"), false);
-    lab.save_by_rename(".env", b"EVIL=1\n");
+    lab.unlocks_and_replaces(".env", b"EVIL=1\n");
     watch.says("keep watch: .env changed (secrets, modified");
     watch.rejects(".env");
     until("it is locked again", || lab.has_env() && lab.is_immutable(".env"));
     // What is accepted is locked as well.
     let accepted = fresh();
-    set_immutable(&lab.path(".env"), false);
-    lab.save_by_rename(".env", &accepted);
+    lab.unlocks_and_replaces(".env", &accepted);
     watch.asks(".env", "secrets", "modified", &sha(&accepted));
     watch.accepts(".env");
     until("it is locked again", || lab.is_immutable(".env"));
