@@ -1,6 +1,6 @@
 //! What privilege gives on Linux, tried: fanotify's marks and permission events, the process connector, the immutable flag.
 //!
-//! Limit: the connector tells of processes by the numbers of the first namespace; in another one it counts as missing.
+//! Limit: in another namespace than the first the connector says nothing, and counts as missing.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, netlink, send, socket_with};
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::connector::process_connector;
+use super::process_events::{ProcessEvent, process_events};
 use super::records::{answer, fanotify};
 use super::sys::fanotify as sys;
 use crate::attributes::{Flags, set_flags};
@@ -45,7 +46,7 @@ impl Powers {
             standing: standing(),
             whole: Trial::of(whole_file_system(dir)),
             opens: group_for_opens(),
-            feed: feed(),
+            feed: process_connector(),
             immutable: Trial::of(immutable(dir)),
         }
     }
@@ -182,56 +183,13 @@ fn answer_next(group: &OwnedFd, allow: bool) -> io::Result<bool> {
     Ok(process.is_some())
 }
 
-/// Multicast group, part and operation of the connector that tells of processes (`CN_IDX_PROC`, `CN_VAL_PROC`,
-/// `PROC_CN_MCAST_LISTEN`).
-const PROCESSES: u32 = 1;
-
-/// Where what is told begins: after `struct nlmsghdr` and `struct cn_msg`.
-const TOLD: usize = 16 + 20;
-
-fn feed() -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::CONNECTOR))?;
-    bind(&socket, &netlink::SocketAddrNetlink::new(0, PROCESSES))?;
-    let mut message = Vec::with_capacity(TOLD + 4);
-    let mut words = |words: &[u32]| message.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-    // Length; type NLMSG_DONE and flags, 16 bits each; sequence, port.
-    words(&[TOLD as u32 + 4, pair(3, 0), 0, 0]);
-    // Index, value, sequence, answer; length and flags, 16 bits each; the operation.
-    words(&[PROCESSES, PROCESSES, 0, 0, pair(4, 0), PROCESSES]);
-    send(&socket, &message, SendFlags::empty())?;
-    Ok(socket)
-}
-
-/// Two numbers of 16 bits as they lie one after the other in memory.
-fn pair(first: u16, second: u16) -> u32 {
-    let ([a, b], [c, d]) = (first.to_ne_bytes(), second.to_ne_bytes());
-    u32::from_ne_bytes([a, b, c, d])
-}
-
-/// A thread of ours that is made is told of.
+/// The kernel answers that it tells of processes, or tells of one.
 fn tells_of_processes(feed: &OwnedFd) -> io::Result<bool> {
-    thread::Builder::new().name("child".to_owned()).spawn(|| ())?.join().map_err(|_| io::ErrorKind::Other)?;
-    let mut buffer = [0; 256];
-    let until = deadline();
-    loop {
-        // What was queued before is told first.
-        match wait_for(feed.as_fd(), until).and_then(|()| Ok(rustix::io::read(feed, &mut buffer[..])?)) {
-            Ok(length) if is_thread_of(&buffer[..length], own_pid()) => return Ok(true),
-            Ok(_) => {}
-            // Told too fast: some of it is lost, and it goes on.
-            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Whether a message tells of a thread of this process that was made (`PROC_EVENT_FORK`). Its parent is said to be that of
-/// the process.
-fn is_thread_of(message: &[u8], process: u32) -> bool {
-    let word = |at: usize| message.get(TOLD + at..TOLD + at + 4)?.try_into().ok().map(u32::from_ne_bytes);
-    // What, processor, two words of time; number and process of the parent, number and process of the child.
-    word(0) == Some(1) && word(28) == Some(process)
+    let mut buffer = vec![0; BUFFER];
+    wait_for(feed.as_fd(), deadline())?;
+    let length = rustix::io::read(feed, &mut buffer[..])?;
+    let told = process_events(&buffer[..length]).next().and_then(Result::ok);
+    Ok(told.is_some_and(|event| !matches!(event, ProcessEvent::Answer(1..))))
 }
 
 fn immutable(dir: &Dir) -> io::Result<bool> {
@@ -273,18 +231,5 @@ mod tests {
             }
             assert_eq!(trial, Trial::Works, "{power:?}");
         }
-    }
-
-    #[test]
-    fn a_message_about_another_process_or_cut_short_is_none_about_ours() {
-        let mut message = vec![0; TOLD];
-        for word in [1u32, 0, 0, 0, 5, 5, 71, 7] {
-            message.extend_from_slice(&word.to_ne_bytes());
-        }
-        assert!(is_thread_of(&message, 7));
-        assert!(!is_thread_of(&message, 5) && !is_thread_of(&message, 71));
-        assert!((0..message.len()).all(|length| !is_thread_of(&message[..length], 7)));
-        message[TOLD] = 2;
-        assert!(!is_thread_of(&message, 7), "it ran a program");
     }
 }

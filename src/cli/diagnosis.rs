@@ -39,8 +39,8 @@ pub struct Measured {
     pub standing: Standing,
     /// What was tried with it.
     pub powers: Vec<(Power, Trial)>,
-    /// What there is to confine a process with.
-    pub support: Support,
+    /// What there is to confine the guardian with.
+    pub guardian: Support,
     /// The tree.
     pub tree: Ground,
     /// The state folder, or the one it would be made in.
@@ -135,7 +135,7 @@ impl Measured {
         findings.push(self.state_folder());
         findings.extend(trials(&self.state, Area::State));
         findings.push(self.one_file_system());
-        findings.extend(privilege::findings(self.standing, &self.powers, self.support));
+        findings.extend(privilege::findings(self.standing, &self.powers, self.guardian));
         findings.extend(worker::findings(&self.worker, self.confinement.0));
         findings.extend(self.system());
         findings

@@ -28,8 +28,8 @@ use crate::gate::worker::FilesWorker;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
-    let found = Ground::find_with(args.path.as_deref(), environment, |dir, _user| Powers::open(dir));
-    let (ground, powers) = match found {
+    let open = |dir: &Dir, _user| Powers::open(dir);
+    let (ground, powers) = match Ground::find_with(args.path.as_deref(), environment, open) {
         Ok(found) => found,
         Err(refusal) => return super::refuse(&refusal, args.json),
     };
@@ -60,7 +60,7 @@ fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measur
             Ok(dir) => powers.try_in(dir),
             Err(_) => Vec::new(),
         },
-        support: confine::support(),
+        guardian: confine::support(),
         tree: folder(ground.tree.path(), tree.as_ref()),
         state: folder(&ground.state_top, state.as_ref()),
         state_folder: match ground.existing_state() {

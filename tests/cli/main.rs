@@ -11,6 +11,7 @@ mod support;
 
 mod collectors;
 mod ending;
+mod hold;
 mod keys;
 mod notifier;
 mod obstacles;
@@ -22,3 +23,4 @@ mod screen;
 mod start;
 mod state;
 mod unreadable;
+mod writer;

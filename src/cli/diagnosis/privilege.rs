@@ -86,7 +86,7 @@ fn guardian(support: Support) -> Finding {
         "guardian",
         "the one process that keeps privilege is confined: no file is opened, no program run",
     );
-    let missing = !Plan::new(support).missing().is_empty();
+    let missing = !Plan::new(support).is_whole();
     Finding {
         works: missing.then_some(false),
         detail: Some(match (support.landlock, support.filter) {

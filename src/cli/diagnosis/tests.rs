@@ -32,7 +32,7 @@ fn measured() -> Measured {
         settings: vec![(Setting::Tracing, Some(1)), (Setting::KeyPushing, Some(0))],
         standing: Standing::Root,
         powers: Power::ALL.map(|power| (power, Trial::Works)).into(),
-        support: Support { landlock: Some(7), filter: true, seatbelt: false, is_expected: true },
+        guardian: Support { landlock: Some(7), filter: true, seatbelt: false, is_expected: true },
         tree: ground(Kind::Local),
         state: ground(Kind::Local),
         state_folder: Ok("it is there"),
@@ -76,7 +76,7 @@ fn what_works_needs_no_raising_and_what_does_not_says_what_would() {
     all.worker = Err("no".into());
     all.powers = Power::ALL.map(|power| (power, Trial::Fails("not here".into()))).into();
     all.standing = Standing::None;
-    all.support = Support { landlock: None, filter: false, seatbelt: false, is_expected: true };
+    all.guardian = Support { landlock: None, filter: false, seatbelt: false, is_expected: true };
     all.settings = vec![(Setting::Tracing, None), (Setting::KeyPushing, Some(1))];
     all.state_folder = Err("is a symlink".into());
     for (measured, expected) in [(measured(), true), (all, false)] {
