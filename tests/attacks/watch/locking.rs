@@ -560,6 +560,43 @@ fn without_the_privilege_a_lock_is_refused_or_left_out_and_said() {
     assert_eq!(lab.immutable(), [""; 0]);
 }
 
+fn give_away(at: &Path, to: u32) {
+    chown(at, Some(to), Some(to)).expect("gives away");
+    if fs::symlink_metadata(at).expect("exists").is_dir() {
+        fs::read_dir(at).expect("lists").for_each(|entry| give_away(&entry.expect("an entry").path(), to));
+    }
+}
+
+#[test]
+fn where_root_works_for_a_user_the_guardian_locks_and_it_unlocks_when_the_watch_is_killed() {
+    if !can_lock() {
+        return skip("immutable");
+    }
+    let mut lab = Lab::new();
+    for name in ["SUDO_UID", "SUDO_GID"] {
+        lab.sandbox.set(name, "65534");
+    }
+    give_away(&lab.base, 65_534);
+    let mut watch = lab.locked(&[]);
+    assert_eq!(lab.immutable(), LOCKED);
+    // What needs the lock lifted goes through it, too.
+    lab.unlocks_and_replaces(".env", b"EVIL=1\n");
+    watch.says("keep watch: .env changed (secrets, modified");
+    watch.rejects(".env");
+    until("it is locked again", || lab.has_env() && lab.is_immutable(".env"));
+    watch.stop().came_to(3, &[".env rejected"]);
+    assert_eq!(lab.immutable(), [""; 0]);
+    lab.locked(&[]).killed();
+    until("the guardian has unlocked", || lab.immutable().is_empty());
+    lab.watch(&[]).stop().came_to(0, &[]);
+    // With neither of them left, a recovery with privilege does it.
+    for path in LOCKED {
+        set_immutable(&lab.path(path), true);
+    }
+    assert_eq!(lab.keep(&["recover"]).status.code(), Some(0));
+    assert_eq!(lab.immutable(), LOCKED, "nothing in the journal says that these flags are ours");
+}
+
 #[test]
 fn where_no_file_system_has_the_flag_a_lock_is_refused() {
     if !can_lock() {
