@@ -115,6 +115,23 @@ impl Lab {
     }
 }
 
+/// Kills the watch and its guardian, so that nobody is left to unlock anything.
+fn killed_with_guardian(watch: Watch) {
+    let own = watch.pid();
+    // A stopped watch notices nothing of its guardian's end.
+    watch.signal(rustix::process::Signal::STOP);
+    for entry in fs::read_dir("/proc").expect("lists").flatten() {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok());
+        let child =
+            entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(rustix::process::Pid::from_raw);
+        if let (Some(child), true) = (child, parent == Some(own.as_raw_pid())) {
+            let _may_have_ended = rustix::process::kill_process(child, rustix::process::Signal::KILL);
+        }
+    }
+    watch.killed();
+}
+
 const LOCKED: [&str; 5] = [".env", ".git/config", ".git/hooks", ".git/hooks/pre-commit", ".git/info/exclude"];
 
 /// File systems that have the flag, with what makes one.
@@ -305,7 +322,7 @@ fn after_a_kill_the_next_start_with_privilege_unlocks_and_one_without_names_what
         return skip("immutable");
     }
     let lab = Lab::new();
-    lab.locked(&[]).killed();
+    killed_with_guardian(lab.locked(&[]));
     assert_eq!(lab.immutable(), LOCKED);
     let mut watch = lab.unprivileged();
     watch.shows("keep watch: warning: still locked since the last run:");
@@ -327,7 +344,7 @@ fn keep_recover_unlocks_what_a_killed_watch_left_and_puts_right_what_was_changed
         return skip("immutable");
     }
     let lab = Lab::new();
-    lab.locked(&[]).killed();
+    killed_with_guardian(lab.locked(&[]));
     // As root may.
     set_immutable(&lab.path(".env"), false);
     lab.write(".env", b"EVIL=1\n");
@@ -339,7 +356,7 @@ fn keep_recover_unlocks_what_a_killed_watch_left_and_puts_right_what_was_changed
     assert_eq!((lab.has_env(), lab.immutable()), (true, vec![]));
     // There is nothing left to do.
     assert_eq!(lab.keep(&["recover"]).status.code(), Some(0));
-    lab.locked(&[]).killed();
+    killed_with_guardian(lab.locked(&[]));
     assert_eq!(lab.keep(&["recover"]).status.code(), Some(0), "only flags had to be taken off");
     assert_eq!(lab.immutable(), [""; 0]);
 }
@@ -375,7 +392,7 @@ fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
                 pause(Duration::from_millis(round));
             }
         }
-        watch.killed();
+        killed_with_guardian(watch);
         seen.push(everything());
         lab.watch(&[]).stop();
         assert_eq!(everything(), 0, "round {round}");
