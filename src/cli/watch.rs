@@ -173,10 +173,6 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
             (Recovered { lines, left, ..Recovered::default() }, Expected::default(), previous)
         }
     };
-    if let Some(flags) = &flags {
-        // One that is gone by now can take nothing off, which is all that is wanted of it here.
-        let _done_or_gone = flags.begin();
-    }
     recovered.lines.extend(recovered.left.lines("keep watch"));
     let unguarded = trouble
         .map(|trouble| format!("keep watch: warning: opens are not read, as no guardian could be started: {trouble}"));

@@ -96,6 +96,16 @@ impl Lab {
         watch
     }
 
+    /// Takes the flag off and puts another file there, as root can; again if the flag is back in between.
+    fn unlocks_and_replaces(&self, path: &str, content: &[u8]) {
+        let beside = self.base.join("beside");
+        fs::write(&beside, content).expect("writes");
+        until("it is replaced", || {
+            set_immutable(&self.path(path), false);
+            fs::rename(&beside, self.path(path)).is_ok()
+        });
+    }
+
     /// A watch without the right to change the flag.
     fn unprivileged(&self) -> Watch {
         let script = "exec setpriv --bounding-set -linux_immutable \"$KEEP\" watch --json \"$@\" >\"$OUT\"";
@@ -103,6 +113,23 @@ impl Lab {
         watch.says("undecided changes are restored after");
         watch
     }
+}
+
+/// Kills the watch and its guardian, so that nobody is left to unlock anything.
+fn killed_with_guardian(watch: Watch) {
+    let own = watch.pid();
+    // A stopped watch notices nothing of its guardian's end.
+    watch.signal(rustix::process::Signal::STOP);
+    for entry in fs::read_dir("/proc").expect("lists").flatten() {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok());
+        let child =
+            entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(rustix::process::Pid::from_raw);
+        if let (Some(child), true) = (child, parent == Some(own.as_raw_pid())) {
+            let _may_have_ended = rustix::process::kill_process(child, rustix::process::Signal::KILL);
+        }
+    }
+    watch.killed();
 }
 
 const LOCKED: [&str; 5] = [".env", ".git/config", ".git/hooks", ".git/hooks/pre-commit", ".git/info/exclude"];
@@ -295,7 +322,7 @@ fn after_a_kill_the_next_start_with_privilege_unlocks_and_one_without_names_what
         return skip("immutable");
     }
     let lab = Lab::new();
-    lab.locked(&[]).killed();
+    killed_with_guardian(lab.locked(&[]));
     assert_eq!(lab.immutable(), LOCKED);
     let mut watch = lab.unprivileged();
     watch.shows("keep watch: warning: still locked since the last run:");
@@ -317,7 +344,7 @@ fn keep_recover_unlocks_what_a_killed_watch_left_and_puts_right_what_was_changed
         return skip("immutable");
     }
     let lab = Lab::new();
-    lab.locked(&[]).killed();
+    killed_with_guardian(lab.locked(&[]));
     // As root may.
     set_immutable(&lab.path(".env"), false);
     lab.write(".env", b"EVIL=1\n");
@@ -329,7 +356,7 @@ fn keep_recover_unlocks_what_a_killed_watch_left_and_puts_right_what_was_changed
     assert_eq!((lab.has_env(), lab.immutable()), (true, vec![]));
     // There is nothing left to do.
     assert_eq!(lab.keep(&["recover"]).status.code(), Some(0));
-    lab.locked(&[]).killed();
+    killed_with_guardian(lab.locked(&[]));
     assert_eq!(lab.keep(&["recover"]).status.code(), Some(0), "only flags had to be taken off");
     assert_eq!(lab.immutable(), [""; 0]);
 }
@@ -365,7 +392,7 @@ fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
                 pause(Duration::from_millis(round));
             }
         }
-        watch.killed();
+        killed_with_guardian(watch);
         seen.push(everything());
         lab.watch(&[]).stop();
         assert_eq!(everything(), 0, "round {round}");
@@ -381,9 +408,8 @@ fn killed_at_any_moment_of_a_restore_under_the_lock_it_ends_accepted_and_unlocke
     let lab = Lab::new();
     for round in 0..12_u64 {
         let mut watch = lab.locked(&["--watch-interval-ms", "50"]);
-        set_immutable(&lab.path(".env"), false);
         let evil = fresh();
-        lab.save_by_rename(".env", &evil);
+        lab.unlocks_and_replaces(".env", &evil);
         watch.says("keep watch: .env changed");
         watch.settle();
         watch.types(b"r");
@@ -410,15 +436,13 @@ fn a_lock_that_root_takes_off_is_set_again_and_what_was_changed_meanwhile_is_ask
         watch.shows(&format!("keep watch: somebody unlocked {path}; it is locked again"));
         assert!(lab.is_immutable(path));
     }
-    set_immutable(&lab.path(".env"), false);
-    lab.save_by_rename(".env", b"EVIL=1\n");
+    lab.unlocks_and_replaces(".env", b"EVIL=1\n");
     watch.says("keep watch: .env changed (secrets, modified");
     watch.rejects(".env");
     until("it is locked again", || lab.has_env() && lab.is_immutable(".env"));
     // What is accepted is locked as well.
     let accepted = fresh();
-    set_immutable(&lab.path(".env"), false);
-    lab.save_by_rename(".env", &accepted);
+    lab.unlocks_and_replaces(".env", &accepted);
     watch.asks(".env", "secrets", "modified", &sha(&accepted));
     watch.accepts(".env");
     until("it is locked again", || lab.is_immutable(".env"));
@@ -551,6 +575,43 @@ fn without_the_privilege_a_lock_is_refused_or_left_out_and_said() {
     let ended = watch.stop();
     assert!(ended.report()["limits"].to_string().contains("Nothing is locked: "), "{}", ended.output);
     assert_eq!(lab.immutable(), [""; 0]);
+}
+
+fn give_away(at: &Path, to: u32) {
+    chown(at, Some(to), Some(to)).expect("gives away");
+    if fs::symlink_metadata(at).expect("exists").is_dir() {
+        fs::read_dir(at).expect("lists").for_each(|entry| give_away(&entry.expect("an entry").path(), to));
+    }
+}
+
+#[test]
+fn where_root_works_for_a_user_the_guardian_locks_and_it_unlocks_when_the_watch_is_killed() {
+    if !can_lock() {
+        return skip("immutable");
+    }
+    let mut lab = Lab::new();
+    for name in ["SUDO_UID", "SUDO_GID"] {
+        lab.sandbox.set(name, "65534");
+    }
+    give_away(&lab.base, 65_534);
+    let mut watch = lab.locked(&[]);
+    assert_eq!(lab.immutable(), LOCKED);
+    // What needs the lock lifted goes through it, too.
+    lab.unlocks_and_replaces(".env", b"EVIL=1\n");
+    watch.says("keep watch: .env changed (secrets, modified");
+    watch.rejects(".env");
+    until("it is locked again", || lab.has_env() && lab.is_immutable(".env"));
+    watch.stop().came_to(3, &[".env rejected"]);
+    assert_eq!(lab.immutable(), [""; 0]);
+    lab.locked(&[]).killed();
+    until("the guardian has unlocked", || lab.immutable().is_empty());
+    lab.watch(&[]).stop().came_to(0, &[]);
+    // With neither of them left, a recovery with privilege does it.
+    for path in LOCKED {
+        set_immutable(&lab.path(path), true);
+    }
+    assert_eq!(lab.keep(&["recover"]).status.code(), Some(0));
+    assert_eq!(lab.immutable(), LOCKED, "nothing in the journal says that these flags are ours");
 }
 
 #[test]
