@@ -41,6 +41,17 @@ pub trait Flags: Send + Sync {
 
     /// Lets the object be changed again. One that is not immutable is left as it is, which is no error.
     fn clear(&self, object: BorrowedFd<'_>) -> Result<(), FlagError>;
+
+    /// The same for an object on which an earlier process left the flag. Not after [`begin`](Self::begin), where that is
+    /// another process's work.
+    fn clear_earlier(&self, object: BorrowedFd<'_>) -> Result<(), FlagError> {
+        self.clear(object)
+    }
+
+    /// Nothing of an earlier process is to be taken off any more.
+    fn begin(&self) -> Result<(), FlagError> {
+        Ok(())
+    }
 }
 
 /// This process itself, which has the privilege and keeps it.

@@ -29,6 +29,7 @@ pub mod fault;
 pub mod file;
 pub mod flags;
 pub mod fsevents;
+pub mod guardian;
 pub mod holder;
 pub mod hook;
 pub mod linux;
@@ -53,6 +54,8 @@ mod remove;
 pub mod root;
 pub mod seatbelt;
 pub mod signals;
+#[cfg(test)]
+mod simulation;
 pub mod stat;
 pub mod state_dir;
 pub mod terminal;

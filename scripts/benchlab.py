@@ -6,6 +6,7 @@ returned it, taken from the same clock as the moment the writer's close(2) retur
 
 import fcntl
 import hashlib
+import json
 import os
 import pty
 import random
@@ -149,6 +150,15 @@ class Lab:
         self.watches.append(watch)
         watch.started = watch.wait_for(START, timeout, "start line")
         return watch
+
+    def journal(self, event):
+        """The entries of this kind, oldest first."""
+        found = []
+        for folder, _, files in os.walk(self.state):
+            if "journal.jsonl" in files:
+                with open(os.path.join(folder, "journal.jsonl"), "rb") as file:
+                    found += [entry for entry in map(json.loads, file) if entry["event"] == event]
+        return found
 
     def transients(self, name):
         """How many journal entries tell of a change of `name` that was gone before it could be shown."""

@@ -8,6 +8,8 @@
 
 mod engine;
 mod notes;
+#[cfg(test)]
+mod simulated;
 mod table;
 #[cfg(test)]
 mod tests;

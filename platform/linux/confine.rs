@@ -63,7 +63,7 @@ pub(crate) fn confine(plan: &Plan, folder: &Dir) -> Result<(), ConfineError> {
 }
 
 /// Sets a limit, or leaves a lower one as it is: it could not be raised without a privilege.
-fn limit(what: &'static str, resource: Resource, most: u64) -> Result<(), ConfineError> {
+pub(super) fn limit(what: &'static str, resource: Resource, most: u64) -> Result<(), ConfineError> {
     let now = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let most = Some(most.min(now));
     setrlimit(resource, Rlimit { current: most, maximum: most })

@@ -1,4 +1,5 @@
-//! The system calls of a process that works on files below a handle: an allow-list, everything else is `EPERM`.
+//! The system calls of a confined process: an allow-list, everything else is `EPERM`. Here the list of a process that works
+//! on files below a handle; the guardian has one of its own.
 //!
 //! Promise: no program is run, no process made, no socket, no memory that can be written and run; no call takes a path but
 //! those Landlock looks at, and those that only tell (statx, readlinkat). Threads can be started.
@@ -17,7 +18,7 @@ use seccompiler::{
 
 /// With which arguments a call may be made.
 #[derive(Clone, Copy)]
-enum With {
+pub(super) enum With {
     /// With any.
     Any,
     /// Argument number `.0` is one of these numbers of 32 bits.
@@ -52,7 +53,10 @@ const FCNTL: &[u32] = &[
 ];
 const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
 
-const CALLS: &[(c_long, With)] = &[
+/// Calls that may be made.
+pub(super) type Calls = &'static [(c_long, With)];
+
+const CALLS: Calls = &[
     // Open files.
     (libc::SYS_read, Any),
     (libc::SYS_write, Any),
@@ -135,9 +139,9 @@ const CALLS: &[(c_long, With)] = &[
 
 /// Calls that only this architecture has, in the place of openat and ppoll.
 #[cfg(target_arch = "x86_64")]
-const OLD_CALLS: &[(c_long, With)] = &[(libc::SYS_open, Any), (libc::SYS_poll, Any)];
+const OLD_CALLS: Calls = &[(libc::SYS_open, Any), (libc::SYS_poll, Any)];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_CALLS: &[(c_long, With)] = &[];
+const OLD_CALLS: Calls = &[];
 
 /// Whether there is a list for this architecture.
 pub(crate) fn is_known_machine() -> bool {
@@ -152,7 +156,7 @@ fn machine() -> Result<TargetArch, seccompiler::BackendError> {
     }
 }
 
-type Failure = Box<dyn Error + Send + Sync>;
+pub(super) type Failure = Box<dyn Error + Send + Sync>;
 
 /// The conditions of one entry: one of them is enough, none means that there is none.
 fn conditions(with: With, process: u32) -> Result<Vec<SeccompRule>, Failure> {
@@ -185,12 +189,12 @@ fn conditions(with: With, process: u32) -> Result<Vec<SeccompRule>, Failure> {
 }
 
 /// The two programs, in the order in which they are to be put in force: of two answers the stricter counts.
-fn programs(process: u32) -> Result<[BpfProgram; 2], Failure> {
+fn programs(lists: &[Calls], process: u32) -> Result<[BpfProgram; 2], Failure> {
     let refuse = |errno: i32| SeccompAction::Errno(errno.unsigned_abs());
     let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let absent = SeccompFilter::new(absent, SeccompAction::Allow, refuse(libc::ENOSYS), machine()?)?;
     let mut allowed = BTreeMap::new();
-    for (call, with) in CALLS.iter().chain(OLD_CALLS) {
+    for (call, with) in lists.iter().copied().flatten() {
         allowed.insert(*call, conditions(*with, process)?);
     }
     let allowed = SeccompFilter::new(allowed, refuse(libc::EPERM), SeccompAction::Allow, machine()?)?;
@@ -199,7 +203,12 @@ fn programs(process: u32) -> Result<[BpfProgram; 2], Failure> {
 
 /// Puts the filter in force for the calling thread and all it starts.
 pub(crate) fn restrict() -> Result<(), Failure> {
-    for program in programs(crate::process::own_pid())? {
+    restrict_to(&[CALLS, OLD_CALLS])
+}
+
+/// The same, with other lists.
+pub(super) fn restrict_to(lists: &[Calls]) -> Result<(), Failure> {
+    for program in programs(lists, crate::process::own_pid())? {
         apply_filter(&program)?;
     }
     Ok(())

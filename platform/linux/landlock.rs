@@ -41,13 +41,23 @@ fn all(rights: Vec<Right>) -> BitFlags<AccessFs> {
 
 /// Confines the calling thread to the folder, as the plan says.
 pub(crate) fn restrict(plan: &Plan, folder: &Dir) -> Result<(), ConfineError> {
+    put_in_force(plan, plan.handled(), Some(folder))
+}
+
+/// Confines the calling thread to no folder, but lets files be read: the kernel opens the file of a permission event in the
+/// name of whoever reads the event, and would refuse the opener what the reader may not have.
+pub(super) fn restrict_all_but_reading(plan: &Plan) -> Result<(), ConfineError> {
+    put_in_force(plan, plan.handled().into_iter().filter(|right| !matches!(right, Right::ReadFile)).collect(), None)
+}
+
+fn put_in_force(plan: &Plan, handled: Vec<Right>, folder: Option<&Dir>) -> Result<(), ConfineError> {
     let failed = |error: RulesetError| ConfineError::Landlock(Box::new(error));
     let version = plan.support().landlock.and_then(|version| i32::try_from(version).ok()).unwrap_or(0);
     let abi = ABI::from(version);
     // The version is the kernel's own: whatever it then refuses is an error and not less confinement.
     let mut taken = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(all(plan.handled()))
+        .handle_access(all(handled))
         .map_err(failed)?;
     let net = AccessNet::from_all(abi);
     if !net.is_empty() {
@@ -59,7 +69,10 @@ pub(crate) fn restrict(plan: &Plan, folder: &Dir) -> Result<(), ConfineError> {
     }
     let status = taken
         .create()
-        .and_then(|created| created.add_rule(PathBeneath::new(folder.as_fd(), all(plan.below()))))
+        .and_then(|created| match folder {
+            Some(folder) => created.add_rule(PathBeneath::new(folder.as_fd(), all(plan.below()))),
+            None => Ok(created),
+        })
         .and_then(|created| created.restrict_self())
         .map_err(failed)?;
     if status.ruleset == RulesetStatus::FullyEnforced && status.no_new_privs {

@@ -27,6 +27,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod groups;
 #[cfg(target_os = "linux")]
+mod guardian;
+#[cfg(target_os = "linux")]
 mod inotify;
 #[cfg(target_os = "linux")]
 mod landlock;
@@ -72,9 +74,9 @@ pub(crate) use probe::*;
 pub(crate) use program::*;
 #[cfg(target_os = "linux")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, connector::*, durable::*, fanotify::Fanotify, files::*, inotify::Inotify,
-    layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*,
-    process::*, ready::*, socket::*,
+    attributes::*, child::*, confine::*, connector::*, durable::*, fanotify::Fanotify, files::*, guardian::*,
+    inotify::Inotify, layout::*, limits::*, listing::*, mount_watch::MountWatch, openings::*, powers::*, privilege::*,
+    privileged::*, process::*, ready::*, socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

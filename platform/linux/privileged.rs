@@ -17,6 +17,7 @@ use crate::privilege::PrivilegeError;
 
 use super::files::stat_fd;
 use super::groups::{self, FSID, Groups};
+use super::openings::permission_group;
 use super::sys::fanotify as sys;
 
 /// Subvolumes below the tree, at most, whose events say who.
@@ -82,11 +83,9 @@ fn mark_whole(dir: &Dir) -> io::Result<(Whole, OwnedFd)> {
     Ok((whole, group))
 }
 
-/// The group by which opens are held. Without a limit on its queue, beyond which the kernel would let opens through: what
-/// waits in it are threads, one each, and of those there is a limit.
+/// The group by which opens are held.
 pub(crate) fn openings() -> Result<Option<OwnedFd>, PrivilegeError> {
-    let flags = libc::FAN_CLASS_CONTENT | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_UNLIMITED_QUEUE;
-    match sys::init(flags | libc::FAN_REPORT_PIDFD) {
+    match permission_group() {
         Ok(group) => Ok(Some(group)),
         // Before Linux 5.15, or built without permission events.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),

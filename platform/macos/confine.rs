@@ -34,7 +34,7 @@ const ANY_PROGRAM: &str = "/usr/bin/true";
 
 /// A process can enter one sandbox in its life, so one that is in another's cannot have ours.
 pub(crate) fn confine_support() -> Support {
-    Support { landlock: None, filter: false, seatbelt: !sandbox::is_in_one(), is_expected: true }
+    Support { landlock: None, filter: false, seatbelt: matches!(sandbox::is_in_one(), Ok(false)), is_expected: true }
 }
 
 pub(crate) fn confine(plan: &Plan, folder: &Dir) -> Result<(), ConfineError> {
@@ -60,7 +60,7 @@ fn enter(folder: &Dir) -> Result<(), ConfineError> {
     let path = PlainPath::new(path.as_bytes()).map_err(ConfineError::Path)?;
     let text = CString::new(files_worker(path).text()).map_err(|error| ConfineError::Seatbelt(error.into()))?;
     sandbox::enter(&text).map_err(ConfineError::Seatbelt)?;
-    if !sandbox::is_in_one() {
+    if !sandbox::is_in_one().map_err(ConfineError::Seatbelt)? {
         return Err(ConfineError::NoSandbox);
     }
     // A path that the language reads in another way than we write it would fit nothing.

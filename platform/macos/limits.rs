@@ -18,10 +18,9 @@ pub(crate) fn file_system(dir: BorrowedFd<'_>) -> io::Result<FileSystem> {
 }
 
 pub(crate) fn own_confinement() -> Confinement {
-    let found = if sandbox::is_in_one() {
-        Err(io::Error::other("this process is in a sandbox already, and can enter no other"))
-    } else {
-        Ok("this process is in no sandbox yet, so that a worker of it can enter one".to_owned())
-    };
+    let found = sandbox::is_in_one().and_then(|is_in_one| match is_in_one {
+        true => Err(io::Error::other("this process is in a sandbox already, and can enter no other")),
+        false => Ok("this process is in no sandbox yet, so that a worker of it can enter one".to_owned()),
+    });
     Confinement { name: "seatbelt", found }
 }

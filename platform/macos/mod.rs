@@ -17,6 +17,8 @@ mod files;
 #[cfg(target_os = "macos")]
 mod fsevents;
 #[cfg(target_os = "macos")]
+mod guardian;
+#[cfg(target_os = "macos")]
 mod layout;
 #[cfg(target_os = "macos")]
 mod limits;
@@ -52,8 +54,9 @@ pub(crate) use probe::*;
 pub(crate) use program::*;
 #[cfg(target_os = "macos")]
 pub(crate) use {
-    attributes::*, child::*, confine::*, connector::*, durable::*, files::*, layout::*, limits::*, listing::*,
-    mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*, process::*, ready::*, socket::*,
+    attributes::*, child::*, confine::*, connector::*, durable::*, files::*, guardian::*, layout::*, limits::*,
+    listing::*, mount_watch::MountWatch, openings::*, powers::*, privilege::*, privileged::*, process::*, ready::*,
+    socket::*,
 };
 
 /// The kernel's ways to tell of changes, strongest first.

@@ -98,7 +98,7 @@ impl Openings {
         self.0.answer(id, verdict)
     }
 
-    /// How many wait.
+    /// How many wait: those that are held, and those that cannot be told from them yet.
     pub fn waiting(&self) -> usize {
         self.0.waiting()
     }

@@ -66,6 +66,11 @@ impl<T> Table<T> {
         std::mem::take(&mut self.waiting).into_values().collect()
     }
 
+    /// What waits, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.waiting.values()
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         self.waiting.len()

@@ -14,6 +14,7 @@ use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, SystemTime};
 
 use platform::dir::stat_of;
+use platform::file::is_open_for_writing;
 use platform::{Dir, FileType, FsError, RelPath, Root, RootError, Stat, xattr};
 
 use super::snapshot::{Content, Snapshot};
@@ -35,6 +36,9 @@ pub struct Look {
     pub unstable: bool,
     /// The bytes of a regular file of at most [`SHOWN_BYTES`].
     pub bytes: Option<Vec<u8>>,
+    /// Whether anybody had a regular file open for writing before it was read; `None` if that could not be told. Asked only
+    /// for what is stored.
+    pub is_open: Option<bool>,
 }
 
 /// Why a path's state could not be told.
@@ -155,12 +159,14 @@ impl Looker<'_> {
         if before.size > self.max_bytes {
             return Err(self.too_large(before.size, before));
         }
+        // Before it is read: who has closed it by then has written before.
+        let is_open = self.store.and_then(|_| is_open_for_writing(file));
         let (digest, size, bytes) = self.content(file, &before)?;
         let xattrs = self.own(xattr::read_file(file), Some(before))?;
         let stat = self.own(stat_of(file.as_fd()), Some(before))?;
         let unstable = (before.ctime, before.mtime, before.size) != (stat.ctime, stat.mtime, stat.size);
         let snapshot = with_attributes(Content::Regular { digest, size }, xattrs, stat);
-        Ok(Look { snapshot, unstable, bytes })
+        Ok(Look { snapshot, unstable, bytes, is_open })
     }
 
     fn content(&self, file: &File, stat: &Stat) -> Result<(Digest, u64, Option<Vec<u8>>), LookError> {
@@ -219,7 +225,7 @@ impl Looker<'_> {
             return Ok(None);
         }
         let snapshot = with_attributes(content, std::collections::BTreeMap::new(), stat);
-        Ok(Some(Look { snapshot, unstable: false, bytes: None }))
+        Ok(Some(Look { snapshot, unstable: false, bytes: None, is_open: None }))
     }
 
     fn admitted(&self, stat: &Stat) -> Result<(), LookError> {
@@ -245,7 +251,7 @@ impl Looker<'_> {
 }
 
 fn nothing() -> Look {
-    Look { snapshot: Snapshot::absent(), unstable: false, bytes: None }
+    Look { snapshot: Snapshot::absent(), unstable: false, bytes: None, is_open: None }
 }
 
 fn with_attributes(content: Content, xattrs: std::collections::BTreeMap<Vec<u8>, Vec<u8>>, stat: Stat) -> Snapshot {

@@ -28,8 +28,8 @@ use crate::gate::worker::FilesWorker;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
-    let found = Ground::find_with(args.path.as_deref(), environment, |dir, _user| Powers::open(dir));
-    let (ground, powers) = match found {
+    let open = |dir: &Dir, _user| Powers::open(dir);
+    let (ground, powers) = match Ground::find_with(args.path.as_deref(), environment, open) {
         Ok(found) => found,
         Err(refusal) => return super::refuse(&refusal, args.json),
     };

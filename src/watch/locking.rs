@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use platform::{Flags, Moment, Place};
 
@@ -24,14 +25,17 @@ use super::session::Session;
 use super::survey::whole_folders;
 use super::tally::Tally;
 
+/// What could not be locked is tried again after this time: each try is two entries in the journal.
+const TRY_AGAIN: Duration = Duration::from_secs(30);
+
 /// The lock of a running watch.
 pub(super) struct Locking {
     pub(super) locks: Locks,
     pub(super) minutes: Minutes,
     /// Places whose flag somebody took off.
     taken_off: BTreeSet<Place>,
-    /// Places that could not be locked, and may be at another time.
-    later: BTreeSet<Place>,
+    /// Places that could not be locked, and when that is tried again.
+    later: BTreeMap<Place, Moment>,
     /// What is being chosen from.
     pub(super) choice: Option<Choice>,
     /// How many choices there were, and whether another one is wanted.
@@ -75,7 +79,7 @@ impl Locking {
             locks: Locks::new(flags),
             minutes: Minutes::default(),
             taken_off: BTreeSet::new(),
-            later: BTreeSet::new(),
+            later: BTreeMap::new(),
             choice: None,
             choices: 0,
             is_wanted: false,
@@ -103,10 +107,6 @@ impl Session {
                 format!("--lock: no protected file can be locked: {}", sentences.join("; ")),
                 "leave --lock out, or go on without it by --best-effort",
             ));
-        }
-        if let Some(lock) = &mut self.lock {
-            let failed = refused.into_iter().filter(|(_, hindrance)| matches!(hindrance, Hindrance::Failed(_)));
-            lock.later.extend(failed.map(|(place, _)| place));
         }
         let sentences = sentences.into_iter().map(|sentence| format!("Not locked: {sentence}."));
         self.options.limits.extend(sentences);
@@ -176,7 +176,7 @@ impl Session {
                 let shown = self.parts.roots.shown(&place);
                 let now = self.now();
                 self.parts.console.line_if_new(&shown, &lines::not_locked(&shown, &reason), now);
-                self.lock.as_mut().map(|lock| lock.later.insert(place));
+                self.lock.as_mut().map(|lock| lock.later.insert(place, now + TRY_AGAIN));
             }
         }
     }
@@ -213,7 +213,7 @@ impl Session {
     }
 
     /// One round of the sweep: folders whose flag is gone, and what could not be locked before.
-    pub(super) fn sweep_lock(&mut self) {
+    pub(super) fn sweep_lock(&mut self, now: Moment) {
         let Some(lock) = &mut self.lock else { return };
         let folders = lock.locks.places().filter(|(_, is_folder)| *is_folder).map(|(place, _)| place);
         let roots = &self.parts.roots;
@@ -221,8 +221,8 @@ impl Session {
             |place: &&Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if !stat.immutable);
         let off: Vec<Place> = folders.filter(is_off).cloned().collect();
         lock.taken_off.extend(off);
-        let later: Vec<Place> = std::mem::take(&mut lock.later).into_iter().collect();
-        for place in later {
+        let due: Vec<Place> = lock.later.extract_if(.., |_, due| *due <= now).map(|(place, _)| place).collect();
+        for place in due {
             if self.baseline.get(&place).is_some() {
                 self.lock_around(&place);
             } else if self.parts.rules.covers_whole(&place) {

@@ -1,6 +1,7 @@
 //! The watch: from a hint to a decision, and from a decision to the file.
 
 mod acting;
+mod already_open;
 pub mod approvals;
 mod asking;
 pub mod console;
@@ -8,7 +9,6 @@ mod ending;
 pub mod expected;
 pub mod guest;
 mod hearing;
-mod held;
 pub mod hold;
 pub mod inbox;
 pub mod lines;

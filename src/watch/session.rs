@@ -21,6 +21,7 @@ use crate::rules::assemble::ScopeSource;
 use crate::rules::set::RuleSet;
 use crate::store::{Objects, Quarantine};
 
+use super::already_open::AlreadyOpen;
 use super::approvals::{Approvals, NewFile};
 use super::console::Console;
 use super::expected::Expected;
@@ -169,6 +170,8 @@ pub struct Session {
     pub(super) begun: SystemTime,
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
+    /// Protected files that were open for writing at the start.
+    pub(super) already_open: AlreadyOpen,
     /// Who made the changes that are not settled, as far as it is known.
     pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
@@ -230,6 +233,7 @@ impl Session {
             closed: BTreeMap::new(),
             begun,
             after_bytes: BTreeMap::new(),
+            already_open: AlreadyOpen::default(),
             writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),

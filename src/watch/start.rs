@@ -43,6 +43,9 @@ impl Session {
                 self.to_look.insert(place.clone(), now);
             }
             Ok(look) => {
+                if let (Some(id), Content::Regular { .. }) = (look.snapshot.id(), &look.snapshot.content) {
+                    self.already_open.note(id, place, look.is_open);
+                }
                 let snapshot = self.without_our_flag(place, look.snapshot);
                 if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot }) {
                     self.refuse(over_the_cap(&shown, &error));

@@ -41,7 +41,7 @@ impl Session {
         let mut stats: BTreeSet<Place> = round.stats.into_iter().chain(open).collect();
         stats.extend(self.machine.open());
         self.compare_stamps(stats.iter(), now);
-        self.sweep_lock();
+        self.sweep_lock(now);
         for place in read {
             if !self.reads_the_same(&place) {
                 self.to_look.insert(place, now);

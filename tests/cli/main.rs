@@ -23,3 +23,4 @@ mod screen;
 mod start;
 mod state;
 mod unreadable;
+mod writer;

@@ -14,8 +14,8 @@ use crate::event::{Hint, LostCause, Place, RootId};
 use crate::relpath::RelPath;
 
 use super::super::{Engine, Flags, Row, Spelling};
-use super::memory::{Disk, Few};
-use super::steps::Step;
+use super::memory::Disk;
+use crate::simulation::{Few, Step};
 
 const FILES: [(&str, &str); 6] = [
     ("flags", include_str!("corpus/flags.txt")),

@@ -9,15 +9,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::clock::Moment;
-use crate::event::{Hint, LostCause, Place, RootId};
+use crate::event::{Hint, Place, RootId};
 use crate::relpath::RelPath;
 
 use super::super::{Engine, Flags, Row, Spelling};
-use super::memory::{Contents, Disk, Few};
-use super::steps::{Change, Step};
-
-const DIRECTORIES: [&str; 9] = ["", "a", "a/b", "a/b/c", "d", "café", "café/e", "cafe\u{301}", "A"];
-const NAMES: [&str; 6] = [".env", "config", "other", ".ENV", "é.secret", "e\u{301}.secret"];
+use super::memory::{Contents, Disk};
+use super::steps::Change;
+use crate::simulation::{Few, Step, missed, step};
 
 /// Everything that has to wait for something has had its turn by then.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -33,41 +31,6 @@ enum Fate {
     Merged,
     /// They are dropped, and a row says so later.
     Dropped,
-}
-
-fn directory() -> impl Strategy<Value = String> {
-    proptest::sample::select(&DIRECTORIES[1..]).prop_map(str::to_owned)
-}
-
-fn file() -> impl Strategy<Value = String> {
-    (proptest::sample::select(&DIRECTORIES[..]), proptest::sample::select(&NAMES[..]))
-        .prop_map(|(dir, name)| if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") })
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let aside = || "../aside".to_owned();
-    prop_oneof![
-        6 => file().prop_map(Step::Write),
-        2 => file().prop_map(Step::Remove),
-        4 => directory().prop_map(Step::MakeDirs),
-        1 => directory().prop_map(Step::RemoveAll),
-        2 => (file(), file()).prop_map(|(from, to)| Step::Rename(from, to)),
-        2 => (directory(), directory()).prop_map(|(from, to)| Step::Rename(from, to)),
-        1 => (file(), directory()).prop_map(|(from, to)| Step::Rename(from, to)),
-        1 => (file(), file()).prop_map(|(one, other)| Step::Exchange(one, other)),
-        2 => (file(), file()).prop_map(|(from, to)| Step::Link(from, to)),
-        1 => file().prop_map(move |from| Step::Link(from, "../alias".to_owned())),
-        1 => Just(Step::Write("../alias".to_owned())),
-        1 => file().prop_map(Step::Symlink),
-        1 => file().prop_map(Step::Bits),
-        1 => directory().prop_map(Step::Bits),
-        1 => directory().prop_map(Step::Shut),
-        1 => directory().prop_map(Step::Open),
-        1 => directory().prop_map(move |from| Step::Rename(from, aside())),
-        1 => directory().prop_map(move |to| Step::Rename(aside(), to)),
-        1 => (file(), Just("../aside/b/.env".to_owned())).prop_map(|(_, path)| Step::Write(path)),
-        1 => Just(Step::Write("../aside/.env".to_owned())),
-    ]
 }
 
 fn fate(drops: bool) -> impl Strategy<Value = Fate> {
@@ -222,30 +185,6 @@ fn folded(place: &Place, folds: bool) -> Vec<u8> {
     String::from_utf8_lossy(place.path.as_bytes()).to_lowercase().replace('é', "e\u{301}").into_bytes()
 }
 
-/// What changed and was not told.
-fn missed(before: &Contents, after: &Contents, hints: &[Hint], folds: bool) -> Vec<String> {
-    let fold = |contents: &Contents| -> BTreeMap<Vec<u8>, (u64, u64, u64)> {
-        contents.iter().map(|(place, found)| (folded(place, folds), *found)).collect()
-    };
-    let (before, after) = (fold(before), fold(after));
-    let below = |dir: &Place, path: &[u8]| {
-        let dir = folded(dir, folds);
-        dir.is_empty() || (path.starts_with(&dir) && path.get(dir.len()) == Some(&b'/'))
-    };
-    let told = |path: &[u8]| {
-        hints.iter().any(|hint| match hint {
-            Hint::Touched { place, .. } | Hint::Found(place) => folded(place, folds) == path,
-            Hint::Vanished { place, .. } => below(place, path),
-            Hint::Lost(LostCause::Unreadable(place)) => below(place, path),
-            Hint::Lost(_) => true,
-            _ => false,
-        })
-    };
-    let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let changed = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
-    changed.filter(|path| !told(path)).map(|path| String::from_utf8_lossy(path).into_owned()).collect()
-}
-
 /// What kind of machine it is.
 #[derive(Debug, Clone, Copy)]
 struct World {
@@ -274,7 +213,7 @@ fn nothing_is_missed(world: World, before: &[Turn], during: &[Turn], after: &[Tu
         kernel.settle();
         let now = kernel.disk.contents();
         let hints = std::mem::take(&mut kernel.hints);
-        let missed = missed(&before, &now, &hints, folds);
+        let missed = missed(&before, &now, &hints, |place| folded(place, folds));
         prop_assert!(missed.is_empty(), "missed {missed:?}; said {hints:?}");
         before = now;
     }
@@ -284,7 +223,7 @@ fn nothing_is_missed(world: World, before: &[Turn], during: &[Turn], after: &[Tu
         kernel.turn(&(Step::Write(path), Fate::Told, 4, 0));
     }
     kernel.settle();
-    let missed = missed(&before, &kernel.disk.contents(), &kernel.hints, folds);
+    let missed = missed(&before, &kernel.disk.contents(), &kernel.hints, |place| folded(place, folds));
     prop_assert!(missed.is_empty(), "at last missed {missed:?}; said {:?}", kernel.hints);
     Ok(())
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::event::{Interest, Place, RootId};
+use crate::event::{Interest, Place};
 use crate::relpath::RelPath;
 use crate::stat::{FileId, FileType, Stat};
 use crate::tree::{Listing, Tree, Unlisted};
 
 use super::super::Flags;
-use super::steps::{Change, Step};
+use super::steps::Change;
+use crate::simulation::{Few, Step};
 
 #[derive(Debug)]
 pub(super) enum Content {
@@ -39,23 +40,6 @@ pub(super) const REPO: u64 = 2;
 /// Shared by the engine that looks and the test that changes.
 #[derive(Debug, Clone)]
 pub struct Disk(Arc<Mutex<Volume>>);
-
-/// Covers the names of a few files.
-pub struct Few;
-
-impl Interest for Few {
-    fn covers(&self, _root: RootId, _dir: &RelPath, name: &[u8]) -> bool {
-        name == b".env" || name == b"config" || name == b"Jenkinsfile" || name.ends_with(b"secret")
-    }
-
-    fn enters(&self, _root: RootId, dir: &RelPath) -> bool {
-        dir.components().all(|name| name != b"ignored")
-    }
-
-    fn first(&self, _root: RootId, dir: &RelPath) -> bool {
-        dir.name() == Some(b".git")
-    }
-}
 
 /// What is at a covered path: which object, when it was written, when it was changed.
 pub type Contents = BTreeMap<Place, (u64, u64, u64)>;

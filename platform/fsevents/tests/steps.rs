@@ -4,24 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::Flags;
 use super::memory::{Content, REPO, Volume};
-
-/// What can be done. Paths are relative to the watched directory; `../x` lies outside.
-#[derive(Debug, Clone)]
-pub enum Step {
-    Write(String),
-    Remove(String),
-    RemoveAll(String),
-    MakeDirs(String),
-    Rename(String, String),
-    Exchange(String, String),
-    Link(String, String),
-    Symlink(String),
-    Bits(String),
-    /// Takes away the permission to list a directory.
-    Shut(String),
-    /// Gives it back.
-    Open(String),
-}
+use crate::simulation::Step;
 
 /// What a step did to one name.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use crate::relpath::RelPath;
 use super::super::vnodes::{Held, Token, Vnodes};
 use super::super::work::{self, Stirred, System, Wake, Work};
 use super::super::{Batch, Engine, Flags, Inbox, Row, Spelling};
-use super::memory::{Disk, Few};
-use super::steps::Step;
+use super::memory::Disk;
+use crate::simulation::{Few, Step};
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -51,7 +51,7 @@ fn run(program: &BpfProgram, data: &[u8]) -> u32 {
 
 /// What the kernel makes of a call: the stricter of the two answers.
 fn answer_on(machine: u32, call: c_long, arguments: [u64; 6]) -> u32 {
-    let [first, second] = programs(PROCESS).expect("they can be made");
+    let [first, second] = programs(&[CALLS, OLD_CALLS], PROCESS).expect("they can be made");
     let data = data(call, machine, arguments);
     let answers = [run(&first, &data), run(&second, &data)];
     // The order of strictness is the order of the numbers, taken as signed ones (SECCOMP_RET_KILL_PROCESS is negative).

@@ -1,34 +1,40 @@
 //! Reading permission events, and answering them.
 //!
-//! Source: fanotify(7), epoll(7). The order in every path: answer first, close then, since the answer goes by the number of
-//! the descriptor.
+//! The order in every path: answer first, close then, since the answer goes by the number of the descriptor.
+//! A held writer has its file open for writing as far as a lease can tell, so that a reader who comes while it waits looks
+//! like another: it is put aside until nobody is held on that file, and looked at again. Its registers alone would not do:
+//! with io_uring an open is made at the end of some other call, with that call's registers (io_uring/openclose.c).
+//! Source: fanotify(7), epoll(7).
 
 mod registers;
 mod trial;
 
 pub(crate) use trial::try_holding;
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use std::{fmt, fs};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::files::{path_of, pin, stat_fd};
 use super::sys::{fanotify as sys, lease};
 use super::{numbers, records};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, Moment, SystemClock};
 use crate::dir::Dir;
 use crate::machine::Kind;
-use crate::opening::{Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
-use crate::openings::access::{Lease, access};
+use crate::opening::{Access, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
+use crate::openings::access::{Lease, Told, access};
 use crate::openings::table::{Admission, Table};
 use crate::openings::{Identify, OpeningsError};
 use crate::process::own_pid;
@@ -39,6 +45,13 @@ use crate::unix::sys::disposition::{self, Disposition};
 const AT_ONCE: usize = 32;
 /// An event with a process's descriptor: `struct fanotify_event_metadata` and one record of information.
 const EVENT: usize = 24 + 8;
+
+/// How long whoever was answered may take to let go of the file.
+const LETTING_GO: Duration = Duration::from_millis(50);
+/// How often it is looked whether it has.
+const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// Openers put aside at once.
+const MOST_ASIDE: usize = 128;
 
 /// What an epoll event speaks of, where it is no held open: those count from one.
 const GROUP: u64 = u64::MAX;
@@ -112,6 +125,10 @@ struct Shared {
     owner: Option<u32>,
     /// No mark is put on any more. Held while one is.
     ended: Mutex<bool>,
+    /// The thread is to end.
+    is_ending: AtomicBool,
+    /// How many openers the thread has put aside.
+    aside: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -138,12 +155,24 @@ impl Shared {
             self.tell(false);
         }
         drop(table);
+        if self.aside.load(Ordering::Acquire) > 0 {
+            self.wake();
+        }
         if let Some(process) = &held.process {
             // A child that was just forked may have the descriptor, too; closing ours would not end the waiting for it.
             // It fails where it was not added for want of memory.
             let _ = epoll::delete(&self.ready, process);
         }
         Some(held)
+    }
+
+    /// Has the thread look again at what it put aside, or end.
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    fn is_held(&self, object: FileId) -> bool {
+        lock(&self.held).iter().any(|held| held.opening.object == object)
     }
 
     /// Called with the table locked, so that what is told last is true.
@@ -250,8 +279,10 @@ impl HostOpenings {
             witness,
             owner: (!user.is_root()).then_some(user.as_raw()),
             ended: Mutex::new(false),
+            is_ending: AtomicBool::new(false),
+            aside: AtomicUsize::new(0),
         });
-        let reader = Reader { shared: Arc::clone(&shared), doorkeeper, own: own_pid() };
+        let reader = Reader { shared: Arc::clone(&shared), doorkeeper, own: own_pid(), aside: RefCell::default() };
         let thread = thread::Builder::new().name("openings".into()).spawn(move || reader.run());
         Ok(Self { shared, thread: Some(thread.map_err(OpeningsError::Thread)?) })
     }
@@ -265,7 +296,7 @@ impl HostOpenings {
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        lock(&self.shared.held).len()
+        lock(&self.shared.held).len() + self.shared.aside.load(Ordering::Acquire)
     }
 
     pub(crate) fn notice(&self, hear: Hear) {
@@ -280,7 +311,8 @@ impl HostOpenings {
 
 impl Drop for HostOpenings {
     fn drop(&mut self) {
-        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+        self.shared.is_ending.store(true, Ordering::Release);
+        self.shared.wake();
         if let Some(thread) = self.thread.take() {
             // It catches what panics.
             let _ = thread.join();
@@ -293,12 +325,25 @@ struct Reader {
     shared: Arc<Shared>,
     doorkeeper: Arc<dyn Doorkeeper>,
     own: u32,
+    aside: RefCell<Vec<Aside>>,
+}
+
+/// An opener who may be a reader, and looks like a writer since one is held.
+struct Aside {
+    held: Held,
+    /// Set when nobody is held any more: until then the file may be let go of.
+    until: Option<Moment>,
 }
 
 impl Reader {
     fn run(self) {
         match catch_unwind(AssertUnwindSafe(|| self.read())) {
-            Ok(Ok(())) => self.shared.end(|event, waiting, process| self.serve(event, waiting, process, false)),
+            Ok(Ok(())) => {
+                self.shared.end(|event, waiting, process| self.serve(event, waiting, process, false));
+                while !self.look_again(false) {
+                    thread::yield_now();
+                }
+            }
             Ok(Err(_)) | Err(_) => {
                 self.shared.end(|event, waiting, _| {
                     waiting.answer(pid(event) == self.own);
@@ -314,13 +359,17 @@ impl Reader {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
         loop {
             ready.clear();
-            match epoll::wait(&self.shared.ready, rustix::buffer::spare_capacity(&mut ready), None) {
+            let time = if self.look_again(true) { None } else { Some(&RETRY) };
+            match epoll::wait(&self.shared.ready, rustix::buffer::spare_capacity(&mut ready), time) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
             for event in &ready {
                 match event.data.u64() {
-                    WAKE => return Ok(()),
+                    WAKE if self.shared.is_ending.load(Ordering::Acquire) => return Ok(()),
+                    WAKE => {
+                        let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
+                    }
                     GROUP => self.take_events(&mut buffer)?,
                     id => self.opener_ended(HeldId(id)),
                 }
@@ -356,22 +405,69 @@ impl Reader {
         }
         // What is not known of the object cannot be ruled on: dropping it refuses.
         let Ok(object) = identity(waiting.file.as_fd()) else { return };
+        let lease = ask_lease(waiting.file.as_fd());
         let opening = Opening {
             object,
             path: fs::read_link(path_of(&waiting.file)).ok().map(|path| path.into_os_string().into_vec()),
-            access: access(ask_lease(waiting.file.as_fd()), || registers::registers(pid)),
+            access: access(lease, || registers::registers(pid)),
             by: self.shared.witness.identify(pid, process.as_ref().map(AsFd::as_fd)),
             at: SystemClock.now(),
         };
-        match self.doorkeeper.rule(&opening) {
+        let held = Held { waiting, process, opening };
+        self.rule(held, may_hold, lease == Lease::Writer);
+    }
+
+    /// `in_doubt`: it looks like a writer, and perhaps only since another is.
+    fn rule(&self, held: Held, may_hold: bool, in_doubt: bool) {
+        match self.doorkeeper.rule(&held.opening) {
             Ruling::Pass => {
-                self.shared.settle(Held { waiting, process, opening }, true);
+                self.shared.settle(held, true);
             }
-            Ruling::Hold if may_hold => self.hold(Held { waiting, process, opening }),
-            Ruling::Hold => {
-                waiting.answer(false);
+            Ruling::Hold if !may_hold => {
+                held.waiting.answer(false);
+            }
+            Ruling::Hold if in_doubt && self.may_be_reader(held.opening.by.program.pid) => {
+                self.aside.borrow_mut().push(Aside { held, until: None });
+                self.shared.aside.fetch_add(1, Ordering::AcqRel);
+            }
+            Ruling::Hold => self.hold(held),
+        }
+    }
+
+    fn may_be_reader(&self, pid: u32) -> bool {
+        self.aside.borrow().len() < MOST_ASIDE
+            && !matches!(registers::registers(pid), Some(Told::Access(Access::Write) | Told::Nothing))
+    }
+
+    /// Looks at those put aside on whose file nobody is held any more. `false`: of some it will be known soon.
+    fn look_again(&self, may_hold: bool) -> bool {
+        let now = SystemClock.now();
+        let mut is_known = true;
+        let mut left = Vec::new();
+        // Ruling on one may hold it, so that the next is put aside again: the list is taken out meanwhile.
+        for mut aside in self.aside.take() {
+            let opening = &mut aside.held.opening;
+            if self.shared.is_held(opening.object) {
+                aside.until = None;
+                left.push(aside);
+                continue;
+            }
+            let until = *aside.until.get_or_insert(now + LETTING_GO);
+            let pid = opening.by.program.pid;
+            match ask_lease(aside.held.waiting.file.as_fd()) {
+                Lease::Writer if now < until => {
+                    is_known = false;
+                    left.push(aside);
+                }
+                lease => {
+                    opening.access = access(lease, || registers::registers(pid));
+                    self.shared.aside.fetch_sub(1, Ordering::AcqRel);
+                    self.rule(aside.held, may_hold, false);
+                }
             }
         }
+        self.aside.borrow_mut().append(&mut left);
+        is_known
     }
 
     fn hold(&self, held: Held) {

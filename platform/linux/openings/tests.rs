@@ -239,6 +239,38 @@ fn our_own_opens_go_through_from_every_thread_while_others_wait() {
 }
 
 #[test]
+fn a_reader_who_comes_while_a_writer_waits_goes_through_when_that_is_refused() {
+    let Some(lab) = Lab::new(hold_writers) else { return };
+    let writer = lab.writer();
+    let (id, _) = lab.book.held(0);
+    let mut readers = [(); 3].map(|()| shell("cat < \"$0\" > /dev/null", &lab.file()));
+    let second = lab.writer();
+    let (second_id, opening) = lab.book.held(1);
+    assert_eq!(opening.by.program.pid, second.id(), "a reader was taken for a writer");
+    assert!(lab.openings().answer(id, Verdict::Refuse));
+    assert!(readers.iter_mut().all(|reader| reader.try_wait().expect("waits").is_none()), "one more is held");
+    assert!(lab.openings().answer(second_id, Verdict::Refuse));
+    assert!(readers.map(ended).iter().all(|&done| done));
+    assert!(!ended(writer) && !ended(second));
+    assert_eq!(lock(&lab.book.pages).len(), 2, "nobody else was held");
+}
+
+#[test]
+fn a_reader_put_aside_goes_through_at_the_end() {
+    let Some(mut lab) = Lab::new(hold_writers) else { return };
+    let writer = lab.writer();
+    lab.book.held(0);
+    let reader = shell("cat < \"$0\" > /dev/null", &lab.file());
+    let end = Instant::now() + SOON;
+    while lab.openings().waiting() < 2 {
+        assert!(Instant::now() < end, "it was not put aside");
+        thread::yield_now();
+    }
+    drop(lab.openings.take());
+    assert!(ended(reader) && !ended(writer));
+}
+
+#[test]
 fn a_held_opener_that_is_killed_is_gone_and_can_not_be_answered() {
     let Some(lab) = Lab::new(hold_writers) else { return };
     let mut writer = lab.writer();

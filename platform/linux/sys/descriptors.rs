@@ -1,8 +1,8 @@
-//! Closing what was inherited: close_range(2) (Linux 5.9).
+//! Letting go of what was inherited: close_range(2) (Linux 5.9), dup3(2).
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 /// Closes every descriptor from `first` on.
 ///
@@ -17,6 +17,15 @@ pub(crate) fn close_from(first: u32) -> io::Result<()> {
 pub(crate) fn close(descriptor: RawFd) {
     // SAFETY: no memory is passed; by this function's contract nothing in the process refers to the descriptor.
     unsafe { libc::close(descriptor) };
+}
+
+/// Makes this number a duplicate of an open file, whatever it was before.
+///
+/// Only for numbers that nothing in the process owns: under the contract of [`close_from`].
+pub(crate) fn occupy(number: RawFd, with: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no memory is passed; by this function's contract nothing in the process refers to the number.
+    let done = unsafe { libc::dup3(with.as_raw_fd(), number, libc::O_CLOEXEC) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Takes over a descriptor that the kernel made and told in an event that was just read; `None` for a negative number.

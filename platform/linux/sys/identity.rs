@@ -41,3 +41,13 @@ pub(crate) fn getresuid() -> io::Result<[u32; 3]> {
     checked(unsafe { libc::getresuid(&raw mut real, &raw mut effective, &raw mut saved) })?;
     Ok([real, effective, saved])
 }
+
+/// Sets the user as whom this thread accesses files, and says whether it is that now.
+pub(crate) fn setfsuid(uid: u32) -> bool {
+    // SAFETY: no memory is passed.
+    unsafe { libc::setfsuid(uid) };
+    // It returns the one before, whatever comes of it; a number that is nobody's changes nothing and so asks.
+    // SAFETY: no memory is passed.
+    let now = unsafe { libc::setfsuid(u32::MAX) };
+    now.cast_unsigned() == uid
+}

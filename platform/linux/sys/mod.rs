@@ -3,6 +3,7 @@
 pub(crate) mod descriptors;
 pub(crate) mod doors;
 pub(crate) mod fanotify;
+pub(crate) mod fork;
 pub(crate) mod identity;
 pub(crate) mod landlock;
 pub(crate) mod lease;

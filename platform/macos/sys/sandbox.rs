@@ -38,8 +38,12 @@ pub(crate) fn enter(profile: &CStr) -> io::Result<()> {
 }
 
 /// Whether this process is in a sandbox.
-pub(crate) fn is_in_one() -> bool {
+pub(crate) fn is_in_one() -> io::Result<bool> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     // SAFETY: without an operation no further argument is read.
-    unsafe { sandbox_check(own, ptr::null(), 0) != 0 }
+    match unsafe { sandbox_check(own, ptr::null(), 0) } {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

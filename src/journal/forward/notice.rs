@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::journal::{Event, Head};
+use crate::journal::{Event, Head, HeldOutcome};
 
 /// The most elements of a list that are told one by one.
 const MOST_ELEMENTS: usize = 10;
@@ -16,7 +16,7 @@ const MOST_BYTES_OF_AN_ELEMENT: usize = 2 << 10;
 pub enum Severity {
     /// A file is not as it was accepted, and could not be put back.
     Error,
-    /// Something was put back, or went unseen for a while.
+    /// Something was put back or refused, or went unseen for a while.
     Warning,
     /// Something was decided.
     Notice,
@@ -27,13 +27,16 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// What an entry of this name is.
-    fn of(event: &str) -> Self {
-        match event {
+    /// What an entry is.
+    fn of(event: &Event) -> Self {
+        if let Event::Held { decision: HeldOutcome::Allowed | HeldOutcome::Trusted, .. } = event {
+            return Severity::Notice;
+        }
+        match event.name() {
             "restore_failed" => Severity::Error,
-            "restored" | "contested" | "lost" | "unguarded" | "linked" | "transient" => Severity::Warning,
+            "restored" | "held" | "contested" | "lost" | "unguarded" | "linked" | "transient" => Severity::Warning,
             "session" | "sealed" | "ended" => Severity::Info,
-            "restoring" => Severity::Debug,
+            "restoring" | "flagged" | "unflagged" => Severity::Debug,
             _ => Severity::Notice,
         }
     }
@@ -94,8 +97,11 @@ impl Notice {
         if matches!(name, "accepted" | "kept" | "restore_failed") {
             fields.add("outcome", name.into());
         }
+        if let Some((_, decision)) = fields.0.iter().find(|(name, _)| name == "decision").cloned() {
+            fields.add("outcome", decision);
+        }
         let message = clipped(&format!("{name}: {message}"), MOST_BYTES);
-        Self { message, severity: Severity::of(name), pid, fields: fields.0 }
+        Self { message, severity: Severity::of(event), pid, fields: fields.0 }
     }
 
     /// A member's value.

@@ -14,7 +14,7 @@ use super::*;
 use crate::baseline::ChangeKind;
 use crate::cli::log_line::sentence as log_sentence;
 use crate::digest::Digest;
-use crate::journal::{Event, FailsAt, Head, Journal, MemoryJournal, RestoreOutcome, Writer};
+use crate::journal::{Event, FailsAt, Head, HeldOutcome, Journal, MemoryJournal, RestoreOutcome, Writer};
 use crate::rules::{Mode, Rule};
 use crate::text::{decode, encode, is_hidden};
 
@@ -142,6 +142,27 @@ fn the_writer_is_told_by_its_members() {
     assert_eq!(of("KEEPWATCH_WRITER_CERTAINTY"), [b"certain"]);
     assert_eq!(of("KEEPWATCH_WRITER_ANCESTORS"), [&b"zsh"[..], b"tmux"]);
     assert!(of("KEEPWATCH_OUTCOME").is_empty());
+}
+
+#[test]
+fn what_became_of_a_held_open_is_its_outcome_and_a_refusal_is_worse_than_a_yes() {
+    let told = |decision| {
+        let writer = Writer {
+            pid: 7,
+            name: None,
+            user: None,
+            cgroup: None,
+            exe: None,
+            argv0: None,
+            ancestors: vec![],
+            certainty: "certain".into(),
+        };
+        let (path, rule, access) = (".env".into(), Rule::Secrets, platform::Access::Write);
+        let notice = notice(&Event::Held { path, rule, access, decision, opens: 1, writer });
+        (notice.severity, notice.field("outcome").cloned())
+    };
+    assert_eq!(told(HeldOutcome::Allowed), (Severity::Notice, Some("allowed".into())));
+    assert_eq!(told(HeldOutcome::TimedOut), (Severity::Warning, Some("timed_out".into())));
 }
 
 #[test]

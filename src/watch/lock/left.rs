@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use platform::{FileId, Flags};
 
 use super::Pen;
-use super::objects::{Held, Released, gone_words, release};
+use super::objects::{Hands, Held, Released, gone_words, release};
 use crate::journal::Object;
 use crate::roots::Roots;
 use crate::text::{decode, escaped};
@@ -38,7 +38,8 @@ pub fn take_off(
     pen: &mut dyn Pen,
 ) -> Left {
     let objects = flagged.iter().map(|(object, stored)| Held::of_journal(roots, *object, stored)).collect();
-    let Released { off, missing, left } = release(flags, roots, objects, pen);
+    let hands = flags.map_or(Hands::None, Hands::Earlier);
+    let Released { off, missing, left } = release(hands, roots, objects, pen);
     Left {
         off: off.into_iter().map(|held| held.stored).collect(),
         missing: missing.into_iter().map(|held| (held.stored, gone_words(&held.object))).collect(),

@@ -195,7 +195,7 @@ impl Locks {
         for place in places {
             let Some(&(id, _)) = self.at.get(&place) else { continue };
             let Some(held) = self.objects.get(&id) else { continue };
-            match take_off(Some(&*self.flags), roots, held, held.place.as_ref()) {
+            match take_off(Hands::Own(&*self.flags), roots, held, held.place.as_ref()) {
                 Ok(true) => {
                     self.forget(id, pen, false);
                     unlocked.push(place);
@@ -233,7 +233,7 @@ impl Locks {
         self.at.clear();
         self.kept_open = 0;
         let objects = std::mem::take(&mut self.objects).into_values().collect();
-        let Released { missing, left, .. } = release(Some(&*self.flags), roots, objects, pen);
+        let Released { missing, left, .. } = release(Hands::Own(&*self.flags), roots, objects, pen);
         let gone = |held: Held| (held.stored, gone_words(&held.object));
         let failed = left.into_iter().map(|Unreleased { held, reason }| (held.stored, reason));
         missing.into_iter().map(gone).chain(failed).collect()
@@ -279,9 +279,20 @@ fn open(root: &Root, place: &Place) -> Result<(OwnedFd, Stat), Hindrance> {
     Ok((file, stat))
 }
 
+/// Whoever takes flags off.
+#[derive(Clone, Copy)]
+pub(super) enum Hands<'f> {
+    /// Nobody: it is only looked at.
+    None,
+    /// What this run has set.
+    Own(&'f dyn Flags),
+    /// What an earlier run has set.
+    Earlier(&'f dyn Flags),
+}
+
 /// Takes the flag off an object of ours: the one that is kept open, or else what lies at `place` if it is that. `false` if
-/// it is another one. Without `flags` it is only looked at.
-fn take_off(flags: Option<&dyn Flags>, roots: &Roots, held: &Held, place: Option<&Place>) -> Result<bool, String> {
+/// it is another one.
+fn take_off(hands: Hands<'_>, roots: &Roots, held: &Held, place: Option<&Place>) -> Result<bool, String> {
     let opened;
     let object = match (&held.file, place) {
         (Some(file), _) => file.as_fd(),
@@ -296,12 +307,13 @@ fn take_off(flags: Option<&dyn Flags>, roots: &Roots, held: &Held, place: Option
         },
     };
     let is_off = |object| stat_of(object).is_ok_and(|stat| !stat.immutable);
-    match flags {
-        Some(flags) => flags.clear(object).map_err(|error| causes(&error))?,
-        None if is_off(object) => return Ok(true),
-        None => return Err("it takes privilege to unlock it".to_owned()),
-    }
-    if is_off(object) { Ok(true) } else { Err("it is still immutable".to_owned()) }
+    let done = match hands {
+        Hands::None => Err("it takes privilege to unlock it".to_owned()),
+        Hands::Own(flags) => flags.clear(object).map_err(|error| causes(&error)),
+        Hands::Earlier(flags) => flags.clear_earlier(object).map_err(|error| causes(&error)),
+    };
+    // Somebody may have done it before us.
+    if is_off(object) { Ok(true) } else { done.and_then(|()| Err("it is still immutable".to_owned())) }
 }
 
 impl Released {
@@ -323,11 +335,11 @@ impl Released {
 }
 
 /// Takes the flags off all of these: where they lay, or wherever below the roots they lie by now.
-pub(super) fn release(flags: Option<&dyn Flags>, roots: &Roots, objects: Vec<Held>, pen: &mut dyn Pen) -> Released {
+pub(super) fn release(hands: Hands<'_>, roots: &Roots, objects: Vec<Held>, pen: &mut dyn Pen) -> Released {
     let mut released = Released::default();
     let mut elsewhere = Vec::new();
     for held in objects {
-        let done = take_off(flags, roots, &held, held.place.as_ref());
+        let done = take_off(hands, roots, &held, held.place.as_ref());
         elsewhere.extend(released.settle(held, done, pen));
     }
     if elsewhere.is_empty() {
@@ -336,7 +348,7 @@ pub(super) fn release(flags: Option<&dyn Flags>, roots: &Roots, objects: Vec<Hel
     let wanted: BTreeSet<FileId> = elsewhere.iter().map(|held| held.object.id()).collect();
     let found = whereabouts(roots, &wanted);
     for held in elsewhere {
-        let done = take_off(flags, roots, &held, found.get(&held.object.id()));
+        let done = take_off(hands, roots, &held, found.get(&held.object.id()));
         let Some(held) = released.settle(held, done, pen) else { continue };
         if held.place.is_none() {
             let reason = "it lies in no folder of this run".to_owned();

@@ -191,6 +191,11 @@ fn inotify_misses_nothing() {
 }
 
 #[test]
+fn fsevents_misses_nothing() {
+    run("fsevents");
+}
+
+#[test]
 fn polling_misses_nothing() {
     run("poll");
 }

@@ -1,7 +1,8 @@
 //! Who has protected files open for writing when the watch begins: what they write later passes every open that is seen.
 //!
-//! Promise: it takes a moment at most, however many files there are and whatever a process does to whoever looks at it; who
-//! is not found by then is not taken for nobody. Limit: only processes that may be looked at are named.
+//! Promise: each file is asked before it is read for the baseline, which costs a microsecond; processes are looked at only if
+//! one is open, for a moment at most, whatever a process does to whoever looks at it. Who is not found by then is not taken
+//! for nobody. Limit: only processes that may be looked at are named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,43 +10,42 @@ use std::time::Duration;
 use platform::witness::{Holder, Holders, holders};
 use platform::{FileId, Place};
 
-use crate::baseline::Content;
-
 use super::lines;
 use super::session::Session;
 
-/// How long files are asked whether anybody has them open.
-const ASKING: Duration = Duration::from_millis(50);
 /// How long processes are looked at, if anybody has.
 const LOOKING: Duration = Duration::from_millis(300);
 /// Lines about them, at most.
 const MOST_LINES: usize = 20;
 
+/// What the first walk found.
+#[derive(Debug, Default)]
+pub(super) struct AlreadyOpen {
+    /// Files that somebody had open for writing when they were read.
+    open: BTreeMap<FileId, Place>,
+    /// Files of which that could not be told.
+    untold: BTreeSet<FileId>,
+}
+
+impl AlreadyOpen {
+    /// Notes what was told of a file before it was read.
+    pub(super) fn note(&mut self, id: FileId, place: &Place, is_open: Option<bool>) {
+        match is_open {
+            Some(false) => {}
+            Some(true) => {
+                self.open.insert(id, place.clone());
+            }
+            None => {
+                self.untold.insert(id);
+            }
+        }
+    }
+}
+
 impl Session {
     /// Names those who have protected files open for writing, and tells the account.
     pub(super) fn name_holders(&mut self) {
-        let end = self.now() + ASKING;
-        let mut open: BTreeMap<FileId, Place> = BTreeMap::new();
-        let mut untold: BTreeSet<FileId> = BTreeSet::new();
-        for (place, row) in self.baseline.rows() {
-            let Some(id) = row.snapshot.id().filter(|_| matches!(row.snapshot.content, Content::Regular { .. })) else {
-                continue;
-            };
-            if self.now() > end {
-                untold.insert(id);
-                continue;
-            }
-            let file = self.parts.roots.get(place.root).open_read(&place.path);
-            match file.ok().and_then(|file| platform::file::is_open_for_writing(&file)) {
-                Some(false) => {}
-                Some(true) => {
-                    open.insert(id, place.clone());
-                }
-                None => {
-                    untold.insert(id);
-                }
-            }
-        }
+        let AlreadyOpen { open, untold } = std::mem::take(&mut self.already_open);
         let Holders { found, .. } = match open.is_empty() {
             true => Holders::default(),
             false => holders(&open.keys().copied().collect(), LOOKING),
