@@ -10,9 +10,12 @@ use platform::{FileId, Place};
 
 use crate::rules::{Class, Mode};
 
+/// The paths by object.
+type Paths = HashMap<FileId, Vec<(Place, Class)>>;
+
 /// The paths by object; copies are the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Index(Arc<RwLock<HashMap<FileId, Vec<(Place, Class)>>>>);
+pub struct Index(Arc<RwLock<Paths>>);
 
 /// What the index says of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,12 +73,12 @@ impl Index {
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<FileId, Vec<(Place, Class)>>> {
+    fn read(&self) -> RwLockReadGuard<'_, Paths> {
         // Every state of it is sound: a writer who panicked has left out one path at most, and the watch ends with him.
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<FileId, Vec<(Place, Class)>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Paths> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

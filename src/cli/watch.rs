@@ -244,7 +244,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         promises,
     };
     let machine = Machine::new(Settings { decision_timeout: options.decision_timeout, contest_limit });
-    let account = witness.map_or_else(|| Arc::new(Nobody) as Arc<dyn Account>, |witness| witness);
+    let account: Arc<dyn Account> = match witness {
+        Some(witness) => witness,
+        None => Arc::new(Nobody),
+    };
     let caps = Caps { file_bytes: args.max_file_bytes, ..Caps::default() };
     let tally = Tally::new(did_something.then_some(recovered.recovery));
     let parts = Parts {
