@@ -74,47 +74,56 @@ pub enum GuardianError {
 
 /// The process. Dropped, it is told to end, which takes off what flags are left, and waited for.
 #[derive(Debug)]
-pub struct Guardian(host::HostGuardian);
+pub struct Guardian {
+    host: host::HostGuardian,
+    may_flag: bool,
+}
 
 impl Guardian {
     /// Makes it from this process, which must have one thread and still its privilege. `permissions` is the group of opens.
     pub fn start(permissions: BorrowedFd<'_>, settings: Settings) -> Result<Self, GuardianError> {
-        host::HostGuardian::start(permissions, settings).map(Self)
+        let host = host::HostGuardian::start(permissions, settings)?;
+        Ok(Self { host, may_flag: settings.may_flag })
+    }
+
+    /// Whether it may make objects immutable.
+    pub fn may_flag(&self) -> bool {
+        self.may_flag
     }
 
     /// Its number.
     pub fn pid(&self) -> u32 {
-        self.0.pid()
+        self.host.pid()
     }
 
     /// Makes the object immutable: a regular file or directory of the user, open for reading.
     pub fn set_immutable(&self, object: BorrowedFd<'_>) -> Result<(), FlagError> {
-        self.0.request(message::Request::Set, Some(object))
+        self.host.request(message::Request::Set, Some(object))
     }
 
     /// Takes off what it set; what is not set is left alone.
     pub fn clear_immutable(&self, object: BorrowedFd<'_>) -> Result<(), FlagError> {
-        self.0.request(message::Request::Clear, Some(object))
+        self.host.request(message::Request::Clear, Some(object))
     }
 
     /// Takes off what an earlier guardian may have set and left, from an object of the user. Only before [`begin`](Self::begin).
     pub fn clear_earlier(&self, object: BorrowedFd<'_>) -> Result<(), FlagError> {
-        self.0.request(message::Request::ClearEarlier, Some(object))
+        self.host.request(message::Request::ClearEarlier, Some(object))
     }
 
     /// From now on it takes off only what it set itself. Irrevocable.
     pub fn begin(&self) -> Result<(), FlagError> {
-        self.0.request(message::Request::Begin, None)
+        self.host.request(message::Request::Begin, None)
     }
 
     /// Tells it whether opens wait that the watch has read, so that it looks after them. Never blocks.
     pub fn waits(&self, waits: bool) {
-        self.0.waits(waits);
+        self.host.waits(waits);
     }
 
     /// Has `hear` called, from a thread of its own, if it ends before it was told to. Once privilege was given up.
     pub fn on_end(&self, hear: Box<dyn FnOnce() + Send>) -> Result<(), GuardianError> {
-        self.0.on_end(hear)
+        self.host.on_end(hear)
     }
 }
 
@@ -123,7 +132,11 @@ impl Flags for Guardian {
         self.set_immutable(object)
     }
 
+    /// Before the watch begins, also what an earlier guardian has left.
     fn clear(&self, object: BorrowedFd<'_>) -> Result<(), FlagError> {
-        self.clear_immutable(object)
+        match self.clear_immutable(object) {
+            Err(FlagError::NotOurs) => self.clear_earlier(object),
+            done => done,
+        }
     }
 }

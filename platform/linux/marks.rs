@@ -131,10 +131,11 @@ fn failed(error: io::Error) -> MarkError {
 impl Marks for Groups {
     fn mark_dir(&mut self, dir: &Dir, extra: Extra, seat: Seat<'_>, key: &mut Vec<u8>) -> Result<(), MarkError> {
         self.identity(dir.as_fd(), seat.near, key).map_err(failed)?;
-        if extra == Extra::default() && self.whole.is_some_and(|whole| whole.tells(seat.device, key)) {
+        let is_told = self.whole.is_some_and(|whole| whole.tells(seat.device, key));
+        if is_told && extra == Extra::default() {
             return Ok(());
         }
-        let mut mask = NAME_CHANGES;
+        let mut mask = if is_told { GONE | libc::FAN_ONDIR } else { NAME_CHANGES };
         if extra.attributes {
             mask |= libc::FAN_ATTRIB | libc::FAN_EVENT_ON_CHILD;
         }

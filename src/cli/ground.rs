@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use platform::environment::Environment;
+use platform::guardian::Guardian;
 use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
 use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
@@ -31,6 +32,8 @@ pub struct Ground {
     pub owner: u32,
     /// Where git's own settings lie.
     pub sources: Sources,
+    /// Who keeps a part of the privilege that was given up.
+    pub guardian: Option<Arc<Guardian>>,
 }
 
 impl Ground {
@@ -96,7 +99,7 @@ impl Ground {
             system: vec![PathBuf::from("/etc/gitconfig")],
         };
         let owner = user.unwrap_or(environment.euid);
-        Ok((Self { repository, tree: Arc::new(tree), state_top, owner, sources }, opened))
+        Ok((Self { repository, tree: Arc::new(tree), state_top, owner, sources, guardian: None }, opened))
     }
 
     /// The same directory by itself, whatever repository it is.
@@ -107,6 +110,7 @@ impl Ground {
             state_top: self.state_top.clone(),
             owner: self.owner,
             sources: self.sources.clone(),
+            guardian: self.guardian.clone(),
         }
     }
 
@@ -120,7 +124,8 @@ impl Ground {
 
     /// Who may make files of the tree immutable, if we may have that done.
     pub fn flags(&self) -> Option<Arc<dyn Flags>> {
-        flags::in_process()
+        let guardian = self.guardian.as_ref().filter(|guardian| guardian.may_flag());
+        guardian.map(|guardian| Arc::clone(guardian) as Arc<dyn Flags>).or_else(flags::in_process)
     }
 
     /// The tree's path, for people.

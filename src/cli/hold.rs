@@ -4,6 +4,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use platform::guardian::Guardian;
 use platform::openings::trial::{self, Tried};
 use platform::openings::{Identify, Openings};
 use platform::{Dir, Doorkeeper, HeldId, Marker, Verdict, Witness};
@@ -111,7 +112,13 @@ pub struct Equipped {
 
 impl Equipped {
     /// Reads opens of this group from now on. If they are to be held, it is tried in the directory first whether they can.
-    pub fn start(group: Option<OwnedFd>, to_hold_in: Option<&Dir>, door: &Arc<Door>, witness: &Arc<Witness>) -> Self {
+    pub fn start(
+        group: Option<OwnedFd>,
+        to_hold_in: Option<&Dir>,
+        door: &Arc<Door>,
+        witness: &Arc<Witness>,
+        guardian: Option<Arc<Guardian>>,
+    ) -> Self {
         let Some(group) = group else {
             let needs = "that takes root, or CAP_SYS_ADMIN on the program, and the fanotify backend";
             return Self { answers: Err(needs.to_owned()), marker: None };
@@ -120,6 +127,9 @@ impl Equipped {
         let door = Arc::clone(door) as Arc<dyn Doorkeeper>;
         match Openings::start(group, door, Arc::clone(witness) as Arc<dyn Identify>) {
             Ok(openings) => {
+                if let Some(guardian) = guardian {
+                    openings.notice(Box::new(move |waits| guardian.waits(waits)));
+                }
                 let marker = Some(openings.marker());
                 let answers = Box::new(Kernel(openings)) as Box<dyn Answers>;
                 Self { answers: trouble.map_or(Ok(answers), Err), marker }

@@ -12,6 +12,7 @@ mod gate_connector;
 mod gate_site;
 mod grants;
 mod ground;
+mod guarded;
 mod hold;
 mod log;
 pub(crate) mod log_line;

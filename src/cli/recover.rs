@@ -50,7 +50,10 @@ impl From<Refusal> for Stop {
 }
 
 fn recover(args: &RecoverArgs, environment: &Environment) -> Result<Exit, Stop> {
-    let mut ground = Ground::find(args.path.as_deref(), environment)?;
+    let (mut ground, guardian) = Ground::find_with(args.path.as_deref(), environment, |_, user| {
+        super::guarded::for_flags(user.unwrap_or(environment.euid))
+    })?;
+    ground.guardian = guardian;
     let nothing = |ground: &Ground, why: &str| {
         super::say(&format!("keep recover: nothing to recover in {}: {why}", ground.shown()));
         print(args.json, ground, Exit::Clean, None);

@@ -25,7 +25,7 @@ use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
 use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
-use crate::watch::hold::{Answers, Door};
+use crate::watch::hold::{Answers, Door, Trouble};
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
 use crate::watch::promises::Promises;
@@ -41,6 +41,7 @@ use super::exit::{Refusal, RefusalCode, causes};
 use super::gate::{Around, Plan};
 use super::gate_site::{Site, cannot_start};
 use super::ground::Ground;
+use super::guarded::{self, Opened};
 use super::hold::{Equipped, HoldPlan};
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
@@ -60,9 +61,20 @@ pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
 
 fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<WatchReport, Refusal> {
     let terminal = Terminal::open().map_err(|error| no_terminal(&error))?;
-    let (mut ground, privileged) =
-        Ground::find_with(args.path.as_deref(), environment, |dir, _user| Privileged::open(dir, wanted(args)))?;
+    let (mut ground, Opened { privileged, guardian, trouble }) =
+        Ground::find_with(args.path.as_deref(), environment, |dir, user| {
+            guarded::open(args, wanted(args), dir, user.unwrap_or(environment.euid))
+        })?;
+    // Declared before all that uses it: it ends last, and takes off what flags are left.
+    ground.guardian = guardian;
+    if let Some(trouble) = &trouble
+        && (args.hold.is_some() || args.lock)
+        && !args.best_effort
+    {
+        return Err(unavailable(&format!("the guardian did not start: {trouble}")));
+    }
     let (post, messages) = inbox();
+    hear_of_its_end(&ground, &post)?;
     let door = Arc::new(Door::new(post.clone()));
     let plan_to_hold = HoldPlan::of(args, &ground)?;
     let Armed { sources, without, witness, answers } = arm(privileged, &door, plan_to_hold.is_some(), &ground);
@@ -166,7 +178,9 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         let _done_or_gone = flags.begin();
     }
     recovered.lines.extend(recovered.left.lines("keep watch"));
-    for line in without.iter().chain(&warnings).chain(&recovered.lines) {
+    let unguarded = trouble
+        .map(|trouble| format!("keep watch: warning: opens are not read, as no guardian could be started: {trouble}"));
+    for line in without.iter().chain(&unguarded).chain(&warnings).chain(&recovered.lines) {
         console.line(line);
     }
     if let Some(line) = begin::recovery_line(&recovered, "keep watch") {
@@ -259,6 +273,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         flags: flags.filter(|_| args.lock),
         left_locked: recovered.left.objects,
     };
+    if let Some(guardian) = &ground.guardian {
+        // What is left by then of an earlier watch stays as it is; that was said.
+        guardian.begin().map_err(|error| unavailable(&causes(&error)))?;
+    }
     let baseline = if parts.hold.is_some() { Baseline::indexed(caps, index) } else { Baseline::new(caps) };
     Session::new(parts, options, machine, baseline, expected, previous, tally).run()
 }
@@ -360,6 +378,14 @@ fn wanted(args: &WatchArgs) -> Wanted {
     }
 }
 
+/// Has it said if the guardian ends before the watch does.
+fn hear_of_its_end(ground: &Ground, post: &Post) -> Result<(), Refusal> {
+    let Some(guardian) = &ground.guardian else { return Ok(()) };
+    let post = post.clone();
+    let hear = Box::new(move || post.held_trouble(Trouble::Alone));
+    guardian.on_end(hear).map_err(|error| unavailable(&causes(&error)))
+}
+
 /// What privilege gave, put to use.
 struct Armed {
     /// The backends of this system.
@@ -384,7 +410,8 @@ fn arm(opened: Result<Option<Privileged>, PrivilegeError>, door: &Arc<Door>, to_
     };
     let witness = Witness::new(connector);
     let top = ground.tree.open_dir(&RelPath::root()).ok().filter(|_| to_hold);
-    let Equipped { answers, marker } = Equipped::start(openings, top.as_ref(), door, &witness);
+    let guardian = ground.guardian.clone();
+    let Equipped { answers, marker } = Equipped::start(openings, top.as_ref(), door, &witness, guardian);
     let names = Some(Arc::clone(&witness) as Arc<dyn Names>);
     let sources = backends::with_privilege(Equipment { groups, marker, names });
     Armed { sources, without, witness: Some(witness), answers }

@@ -1,6 +1,7 @@
 //! The watch: from a hint to a decision, and from a decision to the file.
 
 mod acting;
+mod already_open;
 pub mod approvals;
 mod asking;
 pub mod console;
@@ -9,7 +10,6 @@ pub mod expected;
 pub mod guest;
 mod hearing;
 pub mod hold;
-mod holders;
 pub mod inbox;
 pub mod lines;
 pub mod lock;

@@ -21,12 +21,12 @@ use crate::rules::assemble::ScopeSource;
 use crate::rules::set::RuleSet;
 use crate::store::{Objects, Quarantine};
 
+use super::already_open::AlreadyOpen;
 use super::approvals::{Approvals, NewFile};
 use super::console::Console;
 use super::expected::Expected;
 use super::guest::{Guest, Opening};
 use super::hold::{self, Hold, Passes};
-use super::holders::HeldAtStart;
 use super::inbox::Inbox;
 use super::locking::Locking;
 use super::looking::Settling;
@@ -171,7 +171,7 @@ pub struct Session {
     /// Bytes of small files as last looked at, for the difference in the question.
     pub(super) after_bytes: BTreeMap<Place, Vec<u8>>,
     /// Protected files that were open for writing at the start.
-    pub(super) held_at_start: HeldAtStart,
+    pub(super) already_open: AlreadyOpen,
     /// Who made the changes that are not settled, as far as it is known.
     pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
@@ -233,7 +233,7 @@ impl Session {
             closed: BTreeMap::new(),
             begun,
             after_bytes: BTreeMap::new(),
-            held_at_start: HeldAtStart::default(),
+            already_open: AlreadyOpen::default(),
             writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),

@@ -44,7 +44,7 @@ impl Session {
             }
             Ok(look) => {
                 if let (Some(id), Content::Regular { .. }) = (look.snapshot.id(), &look.snapshot.content) {
-                    self.held_at_start.note(id, place, look.is_open);
+                    self.already_open.note(id, place, look.is_open);
                 }
                 let snapshot = self.without_our_flag(place, look.snapshot);
                 if let Err(error) = self.baseline.accept(place.clone(), Row { class, snapshot }) {

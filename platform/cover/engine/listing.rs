@@ -53,6 +53,10 @@ impl<M: Marks> Engine<M> {
         match more {
             Ok(true) => self.lanes[lane].push_front(Job::List(open)),
             Ok(false) => self.listed(lane, open),
+            // It was removed meanwhile (`ENOENT`): opening it anew says so.
+            Err(error) if error.raw_os_error().is_some_and(host::means_no_directory) => {
+                self.open(open.node);
+            }
             Err(_) => self.unreadable(open.node, None),
         }
     }

@@ -128,7 +128,8 @@ impl<M: Marks> Engine<M> {
         for (index, root) in engine.set.roots.iter().enumerate() {
             let node = engine.table.add_root(RootId(u16::try_from(index).expect("a run has few roots")));
             let extra = Extra { end: true, ..Extra::default() };
-            engine.marks.mark_dir(root.dir(), extra, Seat::default(), &mut key)?;
+            let seat = Seat { device: Some(root.id().dev), near: None };
+            engine.marks.mark_dir(root.dir(), extra, seat, &mut key)?;
             engine.table.set_extra(node, extra);
             engine.table.set_key(node, &key);
             engine.table.set_kind(node, Kind::Covered);

@@ -48,6 +48,14 @@ impl Session {
             Trouble::Crowded => self.say(
                 "keep watch: as many opens are held as there is room for; further ones are refused until some are answered",
             ),
+            Trouble::Alone => {
+                self.say(
+                    "keep watch: the guardian is gone; if the watch is killed, held opens go through, and if it is stopped, opens of protected files wait",
+                );
+                self.options.limits.push(
+                    "The guardian was gone before the end: from then on nobody answered in the place of a watch that is killed or stopped.".to_owned(),
+                );
+            }
             Trouble::Broken => {
                 self.end_hold();
                 self.say("keep watch: opens are not held any more, as reading them failed; changes are asked about");

@@ -32,6 +32,8 @@ pub enum Trouble {
     Crowded,
     /// They are not read any more: nothing is held.
     Broken,
+    /// The guardian is gone: while the watch runs it holds on, and nobody answers in its place.
+    Alone,
 }
 
 /// Opens for which there was no room.

@@ -61,6 +61,7 @@ scenarios![
     a_burst_with_the_reader_stopped,
     a_storm_on_two_decoys,
     directories_churn_while_others_are_covered,
+    directories_that_are_gone_are_forgotten,
     a_rescan_tells_everything_again,
     stopping_is_prompt_and_nothing_comes_after,
     what_nobody_asked_for_is_not_told,
@@ -564,6 +565,32 @@ fn directories_churn_while_others_are_covered(fixture: &Fixture) {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+}
+
+fn directories_that_are_gone_are_forgotten(fixture: &Fixture) {
+    fixture.write("stays/.env", "x");
+    let mut watch = watched(fixture);
+    for round in 0..3 {
+        let name = |index: usize| format!("r{round}-{index}");
+        for index in 0..100 {
+            fs::create_dir_all(fixture.at(name(index)).join("e")).expect("directories");
+        }
+        let last = format!("{}/e/.env", name(99));
+        fixture.write(&last, "x");
+        watch.told(&last);
+        fs::rename(fixture.at(name(0)), fixture.outside.join(name(0))).expect("a rename");
+        for index in 1..100 {
+            fs::remove_dir_all(fixture.at(name(index))).expect("a removal");
+        }
+        let gone = place(name(99).as_bytes());
+        watch.until("its end", |hint| matches!(hint, Hint::Vanished { place, .. } if *place == gone));
+    }
+    // What is told of names comes in order: when this is, so is all before it.
+    fixture.write("new.secret", "x");
+    watch.told("new.secret");
+    watch.rescan();
+    let hints = watch.walk();
+    assert_eq!(hints.last(), Some(&Hint::Walked { directories: 2 }), "the tree and `stays`");
 }
 
 fn a_rescan_tells_everything_again(fixture: &Fixture) {

@@ -20,14 +20,14 @@ const MOST_LINES: usize = 20;
 
 /// What the first walk found.
 #[derive(Debug, Default)]
-pub(super) struct HeldAtStart {
+pub(super) struct AlreadyOpen {
     /// Files that somebody had open for writing when they were read.
     open: BTreeMap<FileId, Place>,
     /// Files of which that could not be told.
     untold: BTreeSet<FileId>,
 }
 
-impl HeldAtStart {
+impl AlreadyOpen {
     /// Notes what was told of a file before it was read.
     pub(super) fn note(&mut self, id: FileId, place: &Place, is_open: Option<bool>) {
         match is_open {
@@ -45,7 +45,7 @@ impl HeldAtStart {
 impl Session {
     /// Names those who have protected files open for writing, and tells the account.
     pub(super) fn name_holders(&mut self) {
-        let HeldAtStart { open, untold } = std::mem::take(&mut self.held_at_start);
+        let AlreadyOpen { open, untold } = std::mem::take(&mut self.already_open);
         let Holders { found, .. } = match open.is_empty() {
             true => Holders::default(),
             false => holders(&open.keys().copied().collect(), LOOKING),
