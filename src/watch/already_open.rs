@@ -14,7 +14,7 @@ use super::lines;
 use super::session::Session;
 
 /// How long processes are looked at, if anybody has.
-const LOOKING: Duration = Duration::from_millis(300);
+const LOOKING: Duration = Duration::from_secs(1);
 /// Lines about them, at most.
 const MOST_LINES: usize = 20;
 

@@ -39,7 +39,8 @@ fn the_program_that_wrote_is_named_in_question_journal_and_report() {
     assert!(writer.wait().expect("ends").success());
     watch.rejects(".env");
     let mut first = shell(&lab, "echo B=3 > .env; read line");
-    watch.says(&format!("  by sh (pid {}, /", first.id()));
+    // The file is a new one since it was put back; it may be opened before it is marked again, and is likely then.
+    watch.says(&format!("by sh (pid {}, /", first.id()));
     watch.accepts(".env");
     drop(first.stdin.take());
     first.wait().expect("ends");
@@ -54,7 +55,9 @@ fn the_program_that_wrote_is_named_in_question_journal_and_report() {
     assert!(writer["exe"].as_str().is_some_and(|exe| exe.starts_with('/')), "{writer}");
     assert!(writer["ancestors"].as_array().is_some_and(|above| !above.is_empty()), "{writer}");
     assert_eq!(writer["user"], 0);
-    is_writer(&decisions[1]["writer"], first.id(), "certain");
+    let writer = &decisions[1]["writer"];
+    assert_eq!(writer["pid"], first.id(), "{writer}");
+    assert!(matches!(writer["certainty"].as_str(), Some("likely" | "certain")), "{writer}");
     let limits = report["limits"].to_string();
     assert!(limits.contains("is named, not judged") && !limits.contains("is not known"), "{limits}");
 }
