@@ -2,8 +2,7 @@
 //!
 //! One directory has many paths: `/tmp` is a symlink to `/private/tmp`, the data volume is shown at `/System/Volumes/Data`
 //! and, by firmlinks, at `/`; and a person may have typed another case than the disk has.
-//! Source: the man page of firmlinks is synthetic.conf(5)'s neighbour, /usr/share/firmlinks; corpus, lsyncd/lsyncd#615 and
-//! fsnotify/fsnotify#642.
+//! Source: /usr/share/firmlinks, synthetic.conf(5); lsyncd/lsyncd#615, fsnotify/fsnotify#642.
 
 use super::names::{Likeness, Names};
 
