@@ -1,9 +1,9 @@
 //! What a held open is for: from the kernel's word on writers, and from the registers of whoever is held.
 //!
-//! Promise: [`Access::Read`] is said only if no writer has the file open and nothing speaks for its being cut. What is not
-//! told counts as writing. Limit: the registers are there for `O_TRUNC` without writing, which no lease shows; where the
-//! system keeps them to itself (Yama, another user's process), the lease alone decides, and such a cut passes for a read,
-//! as truncate(2) passes unheld.
+//! Promise: [`Access::Read`] is said only if no writer has the file open and nothing tells that it is cut, or if the
+//! registers prove it. Limit: where they tell nothing (other threads run, flags in memory, Yama, another user's process), the
+//! lease alone decides: `O_TRUNC` without writing passes for a read, as truncate(2) passes unheld, and a read counts as
+//! writing while somebody else has the file open for that, or waits to.
 //! Source: proc_pid_syscall(5), proc_pid_stat(5); arch/x86/entry/syscalls and include/uapi/asm-generic/unistd.h for the
 //! numbers; fs/notify/fanotify: a held thread is asleep in `TASK_KILLABLE`, which /proc shows as `D`.
 
@@ -126,13 +126,14 @@ pub enum Lease {
 /// itself.
 pub fn access(lease: Lease, registers: impl FnOnce() -> Option<Told>) -> Access {
     match lease {
-        Lease::Writer => Access::Write,
+        // It is not for writing: that is the kernel's word. What is left is cutting by the open, which counts where it is told,
+        // and where not passes as truncate(2) does; else every reader with several threads would have to wait.
         Lease::NoWriter => match registers() {
             Some(Told::Access(access)) => access,
-            Some(Told::Nothing | Told::Running) => Access::Write,
-            None => Access::Read,
+            _ => Access::Read,
         },
-        Lease::Unknown => match registers() {
+        // A writer may be another one, that is held himself or was let: whoever proves to read is not kept waiting for him.
+        Lease::Writer | Lease::Unknown => match registers() {
             Some(Told::Access(access)) => access,
             _ => Access::Write,
         },
@@ -216,11 +217,16 @@ mod tests {
 
     #[test]
     fn the_lease_says_who_writes_and_the_registers_who_cuts() {
-        let never = || -> Option<Told> { panic!("a writer needs no second word") };
-        assert_eq!(access(Lease::Writer, never), Access::Write);
+        assert_eq!(access(Lease::Writer, || Some(WRITE)), Access::Write);
+        assert_eq!(access(Lease::Writer, || Some(READ)), Access::Read, "somebody else writes");
+        for untold in [None, Some(Told::Nothing), Some(Told::Running)] {
+            assert_eq!(access(Lease::Writer, || untold), Access::Write);
+        }
         assert_eq!(access(Lease::NoWriter, || Some(READ)), Access::Read);
         assert_eq!(access(Lease::NoWriter, || Some(WRITE)), Access::Write);
-        assert_eq!(access(Lease::NoWriter, || Some(Told::Nothing)), Access::Write);
+        for untold in [Told::Nothing, Told::Running] {
+            assert_eq!(access(Lease::NoWriter, || Some(untold)), Access::Read, "the kernel's word stands");
+        }
         assert_eq!(access(Lease::NoWriter, || None), Access::Read, "kept from us: the kernel's word stands");
         assert_eq!(access(Lease::Unknown, || Some(READ)), Access::Read);
         assert_eq!(access(Lease::Unknown, || None), Access::Write);

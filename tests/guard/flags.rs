@@ -7,6 +7,7 @@ use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use platform::attributes::{Flags, set_flags};
 use platform::flags::FlagError;
 use platform::guardian::{Guardian, GuardianError, OnDeath, Settings};
 use platform::openings::group;
@@ -36,7 +37,8 @@ fn start(dir: &Path, may_flag: bool) -> Option<Guardian> {
     fs::create_dir(dir.join("folder")).expect("makes");
     chown(dir.join("folder"), Some(NOBODY), Some(NOBODY)).expect("chowns");
     let probe = File::open(dir.join("file")).expect("opens");
-    if rustix::fs::ioctl_getflags(&probe).is_err() {
+    let tried = set_flags(&probe, Flags { immutable: true, append_only: false });
+    if tried.and_then(|()| set_flags(&probe, Flags::default())).is_err() {
         println!("skipped: needs a file system with flags");
         return None;
     }

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+use platform::Dir;
+use platform::attributes::{Flags, set_flags};
 
 use crate::support::{
     Content, ENV, Mounted, Sandbox, Watch, fresh, has_python, is_root, pause, python, sha, skip, until,
@@ -21,7 +22,7 @@ fn can_lock() -> bool {
     }
     let file = tempfile::NamedTempFile::new().expect("a file");
     set_immutable(file.path(), true);
-    let is_set = ioctl_getflags(file.as_file()).is_ok_and(|flags| flags.contains(IFlags::IMMUTABLE));
+    let is_set = is_immutable(file.path());
     set_immutable(file.path(), false);
     is_set
 }
@@ -61,9 +62,13 @@ fn release(at: &Path) {
 
 fn set_immutable(path: &Path, immutable: bool) {
     let Ok(file) = File::open(path) else { return };
-    let Ok(mut flags) = ioctl_getflags(&file) else { return };
-    flags.set(IFlags::IMMUTABLE, immutable);
-    let _ = ioctl_setflags(&file, flags);
+    let _ = set_flags(&file, Flags { immutable, append_only: false });
+}
+
+fn is_immutable(path: &Path) -> bool {
+    let name = path.file_name().expect("a path below a folder").as_encoded_bytes();
+    let stat = Dir::open_ambient(path.parent().expect("a folder")).and_then(|dir| dir.stat(name)).expect("stats");
+    stat.expect("it is there").immutable
 }
 
 impl Lab {
@@ -80,8 +85,7 @@ impl Lab {
     }
 
     fn is_immutable(&self, path: &str) -> bool {
-        let file = File::open(self.path(path)).expect("opens");
-        ioctl_getflags(&file).is_ok_and(|flags| flags.contains(IFlags::IMMUTABLE))
+        is_immutable(&self.path(path))
     }
 
     /// What of the usual is immutable.
