@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// What the thread said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
-    Held(HeldId, Opening),
+    Held(HeldId, Box<Opening>),
     Gone(HeldId),
     Broken,
 }
@@ -44,7 +44,7 @@ impl Book {
 
     fn held(&self, index: usize) -> (HeldId, Opening) {
         match self.page(index) {
-            Said::Held(id, opening) => (id, opening),
+            Said::Held(id, opening) => (id, *opening),
             other => panic!("{other:?}"),
         }
     }
@@ -57,7 +57,7 @@ impl Doorkeeper for Book {
     }
 
     fn held(&self, id: HeldId, opening: Opening) {
-        self.write(Said::Held(id, opening));
+        self.write(Said::Held(id, Box::new(opening)));
     }
 
     fn gone(&self, id: HeldId) {
