@@ -127,7 +127,10 @@ fn with_both_killed_a_flag_stays_until_the_next_start(dir: &Path) {
         command.arg("--flag").arg(dir).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
     let mut line = String::new();
     BufReader::new(watch.stdout.take().expect("a pipe")).read_line(&mut line).expect("reads");
-    let Ok(guardian) = line.trim().parse() else { return };
+    let Ok(guardian) = line.trim().parse() else {
+        watch.wait().expect("it has said why");
+        return;
+    };
     stop(guardian);
     watch.kill().expect("kills");
     signal(guardian, Signal::KILL);
