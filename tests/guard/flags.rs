@@ -1,4 +1,4 @@
-//! Immutable flags that the guardian sets, and that always come off again.
+//! Immutable flags that the guardian sets: they come off when it is told so, and not when the watch is killed.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -21,7 +21,7 @@ use crate::{Case, NOBODY, own_program, put};
 pub const CASES: &[Case] = &[
     ("a_flag_holds_until_it_is_taken_off", a_flag_holds_until_it_is_taken_off),
     ("flags_of_others_and_objects_of_others_are_left_alone", flags_of_others_and_objects_of_others_are_left_alone),
-    ("flags_come_off_when_the_watch_ends", flags_come_off_when_the_watch_ends),
+    ("flags_stay_when_the_watch_is_gone_without_a_word", flags_stay_when_the_watch_is_gone_without_a_word),
     (
         "a_flag_that_an_earlier_guardian_left_comes_off_before_the_watch_begins",
         a_flag_that_an_earlier_guardian_left_comes_off_before_the_watch_begins,
@@ -90,12 +90,13 @@ fn flags_of_others_and_objects_of_others_are_left_alone(dir: &Path) {
     }
 }
 
-fn flags_come_off_when_the_watch_ends(dir: &Path) {
+fn flags_stay_when_the_watch_is_gone_without_a_word(dir: &Path) {
     let Some(guardian) = start(dir, true) else { return };
     guardian.set_immutable(File::open(dir.join("file")).expect("opens").as_fd()).expect("sets");
-    assert!(!is_writable(&dir.join("file")));
+    let pid = guardian.pid();
     drop(guardian);
-    until("the flag comes off", || is_writable(&dir.join("file")));
+    until("the guardian has ended", || !matches!(state(pid), Some(state) if state != 'Z'));
+    assert!(!is_writable(&dir.join("file")), "to be killed must unlock nothing");
 }
 
 fn a_flag_that_an_earlier_guardian_left_comes_off_before_the_watch_begins(dir: &Path) {

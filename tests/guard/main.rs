@@ -5,6 +5,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::drop_non_drop,
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "tests arrange files and time themselves, and say what they pass over"

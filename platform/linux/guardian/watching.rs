@@ -269,15 +269,12 @@ impl Guard {
         }
     }
 
-    /// The watch is gone: refuses what waits, and takes off what was set.
+    /// The watch is gone: refuses what waits. What it had set stays: to be killed must unlock nothing. It is in the watch's
+    /// journal, by which the next start takes it off.
     fn end(&mut self) {
         let refuses = self.settings.on_death == OnDeath::Refuse;
         if refuses {
             self.answer_read();
-        }
-        for object in self.flagged.values() {
-            // What cannot be undone here is named by the next start, which has it in its journal.
-            let _ = take_off(object);
         }
         let last = SystemClock.now() + LAST;
         for doubtful in std::mem::take(&mut self.doubtful) {
