@@ -148,7 +148,8 @@ fn the_report_has_these_fields_and_no_others() {
       "rule": "lockfile",
       "kind": "modified",
       "sha256_after": "SHA-LOCK",
-      "detected_at": "TIME"
+      "detected_at": "TIME",
+      "writer": null
     }
   ],
   "dependencies": "report",
