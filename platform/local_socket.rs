@@ -304,6 +304,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::mpsc::{Receiver, channel};
+    use std::time::Instant;
 
     struct Lab {
         folder: tempfile::TempDir,
@@ -379,7 +380,15 @@ mod tests {
         talk(connect(&lab.dir, lab.folder.path(), "chosen").expect("connects").expect("listens"), &accepted);
         drop(listening);
         drop(UnixListener::bind(&path).expect("binds"));
-        let (_listening, accepted) = started(LocalListener::at(&path).expect("takes the place of the dead one"));
+        // A child that another test is just starting may have the dead one's descriptor for a moment.
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let successor = loop {
+            match LocalListener::at(&path) {
+                Err(SocketError::Live(_)) if Instant::now() < deadline => thread::yield_now(),
+                other => break other.expect("takes the place of the dead one"),
+            }
+        };
+        let (_listening, accepted) = started(successor);
         talk(connect(&lab.dir, lab.folder.path(), "chosen").expect("connects").expect("listens"), &accepted);
     }
 

@@ -52,6 +52,17 @@ pub fn find_loader_variable(environ: &[u8]) -> Option<&'static str> {
     })
 }
 
+/// Whether `/proc/PID/maps` shows executable memory that is of no file: code that was made, or moved there.
+pub fn has_made_code(maps: &[u8]) -> bool {
+    maps.split(|byte| *byte == b'\n').any(|line| {
+        let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
+        let (permissions, inode) = (fields.nth(1), fields.nth(2));
+        let name = fields.next();
+        let is_code = permissions.is_some_and(|permissions| permissions.get(2) == Some(&b'x'));
+        is_code && inode == Some(b"0") && !matches!(name, Some(b"[vdso]" | b"[vsyscall]"))
+    })
+}
+
 /// The paths of files of which `/proc/PID/maps` shows executable memory, as they stand there.
 pub fn executable_files(maps: &[u8]) -> Vec<&[u8]> {
     let mut files: Vec<&[u8]> = maps.split(|byte| *byte == b'\n').filter_map(executable_file).collect();
@@ -79,6 +90,18 @@ fn executable_file(line: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn code_that_is_of_no_file_is_made_code() {
+        let files = "55-56 r-xp 00000000 08:01 42 /usr/bin/git\n7f-80 r-xp 00000000 00:00 0 [vdso]\nff-100 --xp 00000000 00:00 0 [vsyscall]\n";
+        let data = "60-61 rw-p 00000000 00:00 0 [heap]\n62-63 rw-p 00000000 00:00 0 \n";
+        assert!(!has_made_code(format!("{files}{data}").as_bytes()));
+        for line in
+            ["70-71 rwxp 00000000 00:00 0 ", "70-71 r-xp 00000000 00:00 0", "70-71 r-xp 00000000 00:00 0 [anon:a]"]
+        {
+            assert!(has_made_code(format!("{files}{line}\n{data}").as_bytes()), "{line}");
+        }
+    }
 
     #[test]
     fn the_tracer_is_the_number_of_its_line() {
@@ -111,7 +134,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_a_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (parse_tracer(&bytes), find_loader_variable(&bytes), executable_files(&bytes));
+            let _ = (parse_tracer(&bytes), find_loader_variable(&bytes), executable_files(&bytes), has_made_code(&bytes));
         }
     }
 }

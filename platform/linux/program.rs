@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use crate::program::{Influence, executable_files, find_loader_variable, parse_tracer};
+use crate::program::{Influence, executable_files, find_loader_variable, has_made_code, parse_tracer};
 
 pub(crate) fn open_program(pid: u32) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
@@ -24,12 +24,20 @@ pub(crate) fn influence(pid: u32) -> io::Result<Option<Influence>> {
     if let Some(variable) = find_loader_variable(&read("environ")?) {
         return Ok(Some(Influence::Variable(variable)));
     }
-    if fs::read_link(format!("/proc/{pid}/ns/mnt"))? != fs::read_link("/proc/self/ns/mnt")? {
-        return Ok(Some(Influence::OtherMounts));
+    for namespace in ["mnt", "user"] {
+        if fs::read_link(format!("/proc/{pid}/ns/{namespace}"))? != fs::read_link(format!("/proc/self/ns/{namespace}"))?
+        {
+            return Ok(Some(Influence::OtherMounts));
+        }
     }
     let program = fs::read_link(format!("/proc/{pid}/exe"))?;
     let maps = read("maps")?;
-    let foreign = executable_files(&maps).into_iter().find(|file| {
+    let files = executable_files(&maps);
+    // What the process is said to run may be set by itself (PR_SET_MM_EXE_FILE), once its own code is elsewhere.
+    if has_made_code(&maps) || !files.contains(&program.as_os_str().as_bytes()) {
+        return Ok(Some(Influence::Code(b"[memory]".to_vec())));
+    }
+    let foreign = files.into_iter().find(|file| {
         let file = Path::new(OsStr::from_bytes(file));
         file != program && !is_roots(file)
     });
@@ -72,7 +80,15 @@ mod tests {
         fs::copy("/bin/cat", &copy).expect("copies");
         let ino = fs::metadata(&copy).expect("stats").ino();
         let mut command = Command::new(&copy);
-        let mut child = command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::piped()).spawn().expect("starts");
+        command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::piped());
+        // A child that another test is just starting may have the copy open for writing for a moment.
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let mut child = loop {
+            match command.spawn() {
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && std::time::Instant::now() < end => {}
+                other => break other.expect("starts"),
+            }
+        };
         fs::remove_file(&copy).expect("removes");
         fs::copy("/bin/true", &copy).expect("another takes its place");
         assert_eq!(open_program(child.id()).expect("opens").metadata().expect("stats").ino(), ino);

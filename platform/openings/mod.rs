@@ -15,6 +15,7 @@ pub mod trial;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::host;
@@ -101,6 +102,11 @@ impl Openings {
     /// How many wait: those that are held, and those that cannot be told from them yet.
     pub fn waiting(&self) -> usize {
         self.0.waiting()
+    }
+
+    /// Has each open that is held refused after this time, as if its opener were gone, whatever keeps whoever is to answer.
+    pub fn answer_within(&self, longest: Duration) {
+        self.0.answer_within(longest);
     }
 
     /// Sets who hears when the first open begins to wait (`true`), and when none does any more. From any thread; must not

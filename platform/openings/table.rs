@@ -66,6 +66,11 @@ impl<T> Table<T> {
         std::mem::take(&mut self.waiting).into_values().collect()
     }
 
+    /// The numbers of those of which this holds.
+    pub fn numbers(&self, holds: impl Fn(&T) -> bool) -> Vec<HeldId> {
+        self.waiting.iter().filter(|(_, waiting)| holds(waiting)).map(|(number, _)| HeldId(*number)).collect()
+    }
+
     /// What waits, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.waiting.values()

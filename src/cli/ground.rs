@@ -82,6 +82,9 @@ impl Ground {
             None => ambient::resolve(&start).map_err(|error| no_root(&start, &causes(&error)))?,
         };
         let tree = Root::open(&top).map_err(|error| no_root(&top, &causes(&error)))?;
+        if privilege::is_root() {
+            is_roots(&tree, repository.as_ref())?;
+        }
         let home = home(user, environment);
         let state_top = state_dir(
             LAYOUT,
@@ -163,6 +166,20 @@ fn works_for(owner: u32, environment: &Environment) -> Result<Option<(u32, u32)>
         None if owner != 0 => Err(no_privilege("the owner of the tree is not in the user database")),
         other => Ok(other),
     }
+}
+
+/// Root, working for itself, has to do with nobody else's tree: whose it is, chooses what is read. It was to become them.
+fn is_roots(tree: &Root, repository: Option<&Repository>) -> Result<(), Refusal> {
+    let folders =
+        repository.into_iter().flat_map(|repository| [repository.git_dir.as_path(), repository.common_dir.as_path()]);
+    for folder in std::iter::once(tree.path()).chain(folders) {
+        let stat = Dir::open_ambient(folder).and_then(|dir| dir.own_stat());
+        if stat.map_err(|error| no_root(folder, &causes(&error)))?.uid != 0 {
+            let shown = escaped(folder.as_os_str().as_bytes());
+            return Err(no_privilege(&format!("{shown} is not root's, and the directory it was started in is")));
+        }
+    }
+    Ok(())
 }
 
 /// Gives up all privilege: becomes that user, or, without being root, has no capability any more.

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use platform::guardian::Guardian;
 use platform::openings::trial::{self, Tried};
@@ -111,10 +112,11 @@ pub struct Equipped {
 }
 
 impl Equipped {
-    /// Reads opens of this group from now on. If they are to be held, it is tried in the directory first whether they can.
+    /// Reads opens of this group from now on. If they are to be held, it is tried in the directory first whether they can, and
+    /// none is held for longer than this.
     pub fn start(
         group: Option<OwnedFd>,
-        to_hold_in: Option<&Dir>,
+        to_hold_in: Option<(&Dir, Duration)>,
         door: &Arc<Door>,
         witness: &Arc<Witness>,
         guardian: Option<Arc<Guardian>>,
@@ -123,10 +125,13 @@ impl Equipped {
             let needs = "that takes root, or CAP_SYS_ADMIN on the program, and the fanotify backend";
             return Self { answers: Err(needs.to_owned()), marker: None };
         };
-        let trouble = to_hold_in.and_then(|dir| cannot_be_held(&group, dir));
+        let trouble = to_hold_in.and_then(|(dir, _)| cannot_be_held(&group, dir));
         let door = Arc::clone(door) as Arc<dyn Doorkeeper>;
         match Openings::start(group, door, Arc::clone(witness) as Arc<dyn Identify>) {
             Ok(openings) => {
+                if let Some((_, longest)) = to_hold_in {
+                    openings.answer_within(longest);
+                }
                 if let Some(guardian) = guardian {
                     openings.notice(Box::new(move |waits| guardian.waits(waits)));
                 }

@@ -77,7 +77,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     hear_of_its_end(&ground, &post)?;
     let door = Arc::new(Door::new(post.clone()));
     let plan_to_hold = HoldPlan::of(args, &ground)?;
-    let Armed { sources, without, witness, answers } = arm(privileged, &door, plan_to_hold.is_some(), &ground);
+    // The question has its time; beyond that nobody waits, whatever keeps us.
+    let longest = Duration::from_secs(u64::from(args.decision_timeout) + 1);
+    let longest = plan_to_hold.is_some().then_some(longest);
+    let Armed { sources, without, witness, answers } = arm(privileged, &door, longest, &ground);
     // Where nothing is to be held, opens are read for the openers' names alone, to the end.
     let (to_hold, _named) = match plan_to_hold {
         Some(plan) => (Some(plan.with(answers)?), None),
@@ -176,7 +179,9 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     recovered.lines.extend(recovered.left.lines("keep watch"));
     let unguarded = trouble
         .map(|trouble| format!("keep watch: warning: opens are not read, as no guardian could be started: {trouble}"));
-    for line in without.iter().chain(&unguarded).chain(&warnings).chain(&recovered.lines) {
+    let unlocked = args.lock && flags.is_none();
+    let unlocked = unlocked.then(|| format!("keep watch: warning: nothing is locked: {}", flags::HINDRANCE));
+    for line in without.iter().chain(&unguarded).chain(&unlocked).chain(&warnings).chain(&recovered.lines) {
         console.line(line);
     }
     if let Some(line) = begin::recovery_line(&recovered, "keep watch") {
@@ -397,8 +402,13 @@ struct Armed {
     answers: Result<Box<dyn Answers>, String>,
 }
 
-/// Puts to use what privilege gave.
-fn arm(opened: Result<Option<Privileged>, PrivilegeError>, door: &Arc<Door>, to_hold: bool, ground: &Ground) -> Armed {
+/// Puts to use what privilege gave; opens are held for `to_hold` at most, if they are.
+fn arm(
+    opened: Result<Option<Privileged>, PrivilegeError>,
+    door: &Arc<Door>,
+    to_hold: Option<Duration>,
+    ground: &Ground,
+) -> Armed {
     let (opened, without) = match opened {
         Ok(opened) => (opened, None),
         Err(error) => (None, Some(format!("keep watch: warning: {}; going on as without privilege", causes(&error)))),
@@ -408,9 +418,9 @@ fn arm(opened: Result<Option<Privileged>, PrivilegeError>, door: &Arc<Door>, to_
         return Armed { sources: backends(), without, witness: None, answers };
     };
     let witness = Witness::new(connector);
-    let top = ground.tree.open_dir(&RelPath::root()).ok().filter(|_| to_hold);
+    let top = ground.tree.open_dir(&RelPath::root()).ok();
     let guardian = ground.guardian.clone();
-    let Equipped { answers, marker } = Equipped::start(openings, top.as_ref(), door, &witness, guardian);
+    let Equipped { answers, marker } = Equipped::start(openings, top.as_ref().zip(to_hold), door, &witness, guardian);
     let names = Some(Arc::clone(&witness) as Arc<dyn Names>);
     let sources = backends::with_privilege(Equipment { groups, marker, names });
     Armed { sources, without, witness: Some(witness), answers }

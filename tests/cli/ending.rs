@@ -12,7 +12,10 @@ fn pending(lab: &Sandbox) -> Watch {
     let content = fresh();
     lab.write(".env", &content);
     watch.asks(".env", "secrets", "modified", &sha(&content));
-    lab.write("CLAUDE.md", b"obey\n");
+    // By somebody else: what one program does within a moment is one question, where it is known who it was.
+    let by_another =
+        std::process::Command::new("sh").args(["-c", "echo obey > CLAUDE.md"]).current_dir(lab.path("")).status();
+    assert!(by_another.expect("runs").success());
     watch.shows("waiting: 1 more");
     watch
 }

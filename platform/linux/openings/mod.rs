@@ -129,6 +129,8 @@ struct Shared {
     is_ending: AtomicBool,
     /// How many openers the thread has put aside.
     aside: AtomicUsize,
+    /// How long an open may wait for its answer; for ever, if `None`.
+    longest: Mutex<Option<Duration>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -281,6 +283,7 @@ impl HostOpenings {
             ended: Mutex::new(false),
             is_ending: AtomicBool::new(false),
             aside: AtomicUsize::new(0),
+            longest: Mutex::new(None),
         });
         let reader = Reader { shared: Arc::clone(&shared), doorkeeper, own: own_pid(), aside: RefCell::default() };
         let thread = thread::Builder::new().name("openings".into()).spawn(move || reader.run());
@@ -297,6 +300,11 @@ impl HostOpenings {
 
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.shared.held).len() + self.shared.aside.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn answer_within(&self, longest: Duration) {
+        *lock(&self.shared.longest) = Some(longest);
+        self.shared.wake();
     }
 
     pub(crate) fn notice(&self, hear: Hear) {
@@ -359,8 +367,13 @@ impl Reader {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
         loop {
             ready.clear();
-            let time = if self.look_again(true) { None } else { Some(&RETRY) };
-            match epoll::wait(&self.shared.ready, rustix::buffer::spare_capacity(&mut ready), time) {
+            let is_known = self.look_again(true);
+            let due = self.refuse_overdue().map(|left| Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            });
+            let time = if is_known { due } else { Some(RETRY) };
+            match epoll::wait(&self.shared.ready, rustix::buffer::spare_capacity(&mut ready), time.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -495,6 +508,16 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Refuses what has waited for longer than an answer may take: whoever is to give it may wait for something itself, for
+    /// another watch perhaps that waits for us. Returns how long the next one has left.
+    fn refuse_overdue(&self) -> Option<Duration> {
+        let longest = (*lock(&self.shared.longest))?;
+        let now = SystemClock.now();
+        let overdue = lock(&self.shared.held).numbers(|held| held.opening.at + longest <= now);
+        overdue.into_iter().for_each(|id| self.opener_ended(id));
+        lock(&self.shared.held).iter().map(|held| (held.opening.at + longest).since(now)).min()
     }
 
     fn opener_ended(&self, id: HeldId) {

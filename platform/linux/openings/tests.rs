@@ -203,19 +203,62 @@ fn among_many_threads_a_reader_is_a_reader_and_a_cutter_is_not() {
 }
 
 #[test]
-fn what_openat2_is_for_is_not_told_and_counts_as_writing() {
+fn what_openat2_is_for_is_told_by_the_lease_alone() {
     let Some(lab) = Lab::new(hold_writers) else { return };
     if !has_python() {
         return;
     }
-    let call = "how=(ctypes.c_uint64*3)(0,0,0)\n\
-                n=ctypes.CDLL(None).syscall(437,-100,p.encode(),ctypes.byref(how),24)\n\
-                sys.exit(0 if n>=0 else 1)";
-    let opener = lab.open_with(call);
+    let call = |flags: u32| {
+        format!(
+            "how=(ctypes.c_uint64*3)({flags},0,0)\n\
+             n=ctypes.CDLL(None).syscall(437,-100,p.encode(),ctypes.byref(how),24)\n\
+             sys.exit(0 if n>=0 else 1)"
+        )
+    };
+    assert!(ended(lab.open_with(&call(0))), "it reads: nobody is asked");
+    let opener = lab.open_with(&call(1));
     let (id, opening) = lab.book.held(0);
     assert_eq!(opening.access, Access::Write);
     assert!(lab.openings().answer(id, Verdict::Allow));
     assert!(ended(opener));
+}
+
+#[test]
+fn what_nobody_answers_is_refused_when_its_time_is_up() {
+    let Some(lab) = Lab::new(hold_writers) else { return };
+    lab.openings().answer_within(Duration::from_millis(30));
+    let writer = lab.writer();
+    let (id, _) = lab.book.held(0);
+    assert!(!ended(writer), "it is refused");
+    assert_eq!(lab.book.page(1), Said::Gone(id));
+    assert!(!lab.openings().answer(id, Verdict::Allow), "it was answered");
+    assert_eq!(lab.text(), "A=1\n");
+}
+
+#[test]
+fn who_has_a_lease_on_the_file_keeps_nobody_waiting() {
+    use std::io::Read as _;
+    let Some(lab) = Lab::new(|_| Ruling::Pass) else { return };
+    if !has_python() {
+        return;
+    }
+    fs::write(lab.folder.path().join("other"), "").expect("writes");
+    lab.mark("other").expect("marks");
+    let script = "import fcntl,os,signal,sys\nsignal.signal(signal.SIGIO,signal.SIG_IGN)\nf=os.open(sys.argv[1],os.O_RDWR)\n\
+                  while True:\n try: fcntl.fcntl(f,fcntl.F_SETLEASE,fcntl.F_WRLCK); break\n except BlockingIOError: pass\n\
+                  print('leased',flush=True)\nsys.stdin.read()";
+    let mut command = Command::new("/usr/bin/python3");
+    command.args(["-I", "-c", script]).arg(lab.file()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut holder = command.spawn().expect("python is there");
+    holder.stdout.as_mut().expect("piped").read_exact(&mut [0; 6]).expect("it has the lease");
+    let begun = Instant::now();
+    let opener = shell("cat < \"$0\" > /dev/null", &lab.file());
+    assert!(!ended(opener), "the kernel cannot open it for us");
+    assert!(ended(shell("cat < \"$0\" > /dev/null", &lab.folder.path().join("other"))));
+    // A lease lasts 45 s (fs.lease-break-time).
+    assert!(begun.elapsed() < SOON);
+    drop(holder.stdin.take());
+    holder.wait().expect("ends");
 }
 
 #[test]

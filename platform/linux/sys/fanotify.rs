@@ -15,9 +15,13 @@ use std::ptr;
 pub(crate) const MAX_HANDLE: usize = libc::MAX_HANDLE_SZ as usize;
 
 /// A new group with these flags.
+///
+/// The kernel opens an event's file when it is read, for us: without waiting for whoever has a lease on it, who could keep
+/// the reader, and with it every opener, for as long as leases last. Such an open is refused.
 pub(crate) fn init(flags: u32) -> io::Result<OwnedFd> {
+    let descriptors = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_LARGEFILE | libc::O_NONBLOCK;
     // SAFETY: takes two integers and touches no memory of ours.
-    let fd = unsafe { libc::fanotify_init(flags, (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_LARGEFILE) as u32) };
+    let fd = unsafe { libc::fanotify_init(flags, descriptors as u32) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -223,3 +223,15 @@ fn what_root_watches_for_itself_stays_roots() {
     watch.stop();
     assert!(lab.has_env());
 }
+
+#[test]
+fn root_does_not_work_for_itself_in_somebody_elses_repository() {
+    if !may_have_privilege() {
+        return skip("root");
+    }
+    let lab = users();
+    let folder = lab.path("build");
+    fs::create_dir(&folder).expect("makes");
+    let message = lab.refuses("GXT_CAGE_PRIVILEGE", &[folder.to_str().expect("a text")]);
+    assert!(message.contains("is not root's"), "{message}");
+}
