@@ -189,7 +189,7 @@ pub enum BackendChoice {
     Fanotify,
     /// The kernel's events; Linux.
     Inotify,
-    /// Not in this version, on no system.
+    /// The system's events, with kqueue beside them; macOS.
     Fsevents,
     /// Comparing once an interval; everywhere.
     Poll,

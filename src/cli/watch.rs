@@ -515,10 +515,15 @@ fn limits(backend: &str, names_the_writer: bool, promises: &Promises) -> Vec<Str
     } else {
         "The process that wrote is not known, so your own edits are asked about like an agent's."
     };
+    let reads = if promises.reads_are_held {
+        "Reads of secrets are asked about, no others; network side effects are not seen."
+    } else {
+        "Reads and network side effects are not seen."
+    };
     let mut limits = vec![
         "A change is live until it is decided, for up to the decision timeout.".to_owned(),
         writer.to_owned(),
-        "Reads and network side effects are not seen.".to_owned(),
+        reads.to_owned(),
         "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
     ];
     limits.extend(promises.limits());
