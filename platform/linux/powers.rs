@@ -186,10 +186,19 @@ fn answer_next(group: &OwnedFd, allow: bool) -> io::Result<bool> {
 /// The kernel answers that it tells of processes, or tells of one.
 fn tells_of_processes(feed: &OwnedFd) -> io::Result<bool> {
     let mut buffer = vec![0; BUFFER];
-    wait_for(feed.as_fd(), deadline())?;
-    let length = rustix::io::read(feed, &mut buffer[..])?;
-    let told = process_events(&buffer[..length]).next().and_then(Result::ok);
-    Ok(told.is_some_and(|event| !matches!(event, ProcessEvent::Answer(1..))))
+    let until = deadline();
+    loop {
+        // On a busy machine the first may be one that says nothing to us, or that some were dropped.
+        wait_for(feed.as_fd(), until)?;
+        let length = match rustix::io::read(feed, &mut buffer[..]) {
+            Ok(length) => length,
+            Err(Errno::NOBUFS) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        if let Some(event) = process_events(&buffer[..length]).flatten().next() {
+            return Ok(!matches!(event, ProcessEvent::Answer(1..)));
+        }
+    }
 }
 
 fn immutable(dir: &Dir) -> io::Result<bool> {
