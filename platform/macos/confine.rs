@@ -13,7 +13,7 @@ use std::process::Command;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getppid, setrlimit, test_kill_process};
+use rustix::process::{Resource, Rlimit, getppid, getrlimit, setrlimit, test_kill_process};
 
 use super::files;
 use super::sys::{process, sandbox};
@@ -44,7 +44,9 @@ pub(crate) fn confine(plan: &Plan, folder: &Dir) -> Result<(), ConfineError> {
         return Err(ConfineError::Threads { count });
     }
     privilege::harden().map_err(ConfineError::Harden)?;
-    let files = Rlimit { current: Some(MAX_FILES), maximum: Some(MAX_FILES) };
+    // A limit that is lower already cannot be raised.
+    let most = getrlimit(Resource::Nofile).maximum.map_or(MAX_FILES, |most| most.min(MAX_FILES));
+    let files = Rlimit { current: Some(most), maximum: Some(most) };
     setrlimit(Resource::Nofile, files)
         .map_err(|errno| ConfineError::Limit { what: "open files", source: errno.into() })?;
     // What the kernel knows of symlinks is found out at a path that is out of reach afterwards.

@@ -1,4 +1,5 @@
-//! Access lists: acl_get_fd_np, acl_set_fd_np, acl_size, acl_copy_ext, acl_copy_int, acl_free, all of acl(3).
+//! Access lists: acl_get_fd_np, acl_set_fd_np, acl_size, acl_copy_ext, acl_copy_int, acl_free, all of acl(3); and taking one
+//! away by filesec_init, filesec_set_property, filesec_free of filesec_init(3) and fchmodx_np.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -17,14 +18,21 @@ unsafe extern "C" {
     fn acl_copy_ext(buffer: *mut c_void, list: *mut c_void, size: ssize_t) -> ssize_t;
     fn acl_copy_int(buffer: *const c_void) -> *mut c_void;
     fn acl_free(list: *mut c_void) -> c_int;
+    fn filesec_init() -> *mut c_void;
+    fn filesec_set_property(security: *mut c_void, property: c_int, value: *const c_void) -> c_int;
+    fn filesec_free(security: *mut c_void);
+    fn fchmodx_np(fd: c_int, security: *mut c_void) -> c_int;
 }
 
 /// `ACL_TYPE_EXTENDED` of sys/acl.h, the only kind there is.
 const EXTENDED: c_int = 0x100;
 
-/// `_FILESEC_REMOVE_ACL` of sys/fcntl.h: in the place of a list it says that there is to be none, which is another thing
-/// than an empty one.
-const REMOVE: *mut c_void = ptr::without_provenance_mut(1);
+/// `FILESEC_ACL` of sys/fcntl.h: the property that is a list.
+const PROPERTY: c_int = 5;
+
+/// `_FILESEC_REMOVE_ACL` of sys/fcntl.h: as the property's value it says that there is to be none, which is another thing
+/// than an empty one. acl_set_fd_np takes no such value: it passes on where a list is kept, not the list.
+const REMOVE: *const c_void = ptr::without_provenance(1);
 
 fn last() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
@@ -70,12 +78,33 @@ fn size(list: &List) -> rustix::io::Result<usize> {
 /// Gives an open file the list with this portable form.
 pub(crate) fn set(fd: BorrowedFd<'_>, bytes: &[u8]) -> rustix::io::Result<()> {
     let list = parse(bytes)?;
-    put(fd, list.0)
+    // SAFETY: the list is live; the descriptor is open while it is borrowed.
+    if unsafe { acl_set_fd_np(fd.as_raw_fd(), list.0, EXTENDED) } == 0 { Ok(()) } else { Err(last()) }
+}
+
+/// What is to be changed of a file's security, as the library keeps it.
+struct Security(*mut c_void);
+
+impl Drop for Security {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from the library, is freed once, and nothing refers to it any more.
+        unsafe { filesec_free(self.0) };
+    }
 }
 
 /// Takes the list of an open file away.
 pub(crate) fn remove(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
-    put(fd, REMOVE)
+    // SAFETY: takes nothing; what it returns is freed by its own type.
+    let security = Security(unsafe { filesec_init() });
+    if security.0.is_null() {
+        return Err(last());
+    }
+    // SAFETY: `security` is live; the value is the constant that stands for no list, which is not followed.
+    if unsafe { filesec_set_property(security.0, PROPERTY, REMOVE) } != 0 {
+        return Err(last());
+    }
+    // SAFETY: `security` is live; the descriptor is open while it is borrowed.
+    if unsafe { fchmodx_np(fd.as_raw_fd(), security.0) } == 0 { Ok(()) } else { Err(last()) }
 }
 
 fn parse(bytes: &[u8]) -> rustix::io::Result<List> {
@@ -85,9 +114,4 @@ fn parse(bytes: &[u8]) -> rustix::io::Result<List> {
     // SAFETY: `bytes` is live and has as many bytes as its header says, which is all that is read.
     let list = unsafe { acl_copy_int(bytes.as_ptr().cast()) };
     if list.is_null() { Err(last()) } else { Ok(List(list)) }
-}
-
-fn put(fd: BorrowedFd<'_>, list: *mut c_void) -> rustix::io::Result<()> {
-    // SAFETY: the list is live, or the constant that stands for none; the descriptor is open while it is borrowed.
-    if unsafe { acl_set_fd_np(fd.as_raw_fd(), list, EXTENDED) } == 0 { Ok(()) } else { Err(last()) }
 }

@@ -23,7 +23,8 @@ pub(crate) fn setgroups(groups: &[u32]) -> io::Result<()> {
 /// Sets the supplementary groups to those of a user, directory services included.
 pub(crate) fn initgroups(name: &[u8], gid: u32) -> io::Result<()> {
     let name = CString::new(name)?;
-    let gid = libc::c_int::try_from(gid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // The group of nobody is -2 there.
+    let gid = gid.cast_signed();
     // SAFETY: `name` ends with a NUL and lives past the call; it is only read.
     checked(unsafe { libc::initgroups(name.as_ptr(), gid) })
 }
