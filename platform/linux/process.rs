@@ -16,7 +16,9 @@ use rustix::io::Errno;
 use crate::process::{Open, Process, Running, parse_descriptor, parse_group, parse_mapping, parse_stat, parse_user};
 use crate::stat::FileId;
 
-use super::sys::{lease, signal_of};
+use super::openings::ask_lease;
+use super::sys::signal_of;
+use crate::openings::access::Lease;
 
 pub(crate) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
@@ -68,10 +70,10 @@ pub(crate) fn all_are_seen() -> bool {
 /// waits for it.
 pub(crate) fn is_open_for_writing(file: BorrowedFd<'_>) -> Option<bool> {
     signal_of::make_harmless(file).ok()?;
-    match lease::try_read_lease(file) {
-        Ok(()) => Some(false),
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::AGAIN) => Some(true),
-        Err(_) => None,
+    match ask_lease(file) {
+        Lease::NoWriter => Some(false),
+        Lease::Writer => Some(true),
+        Lease::Unknown => None,
     }
 }
 
