@@ -19,6 +19,8 @@ mod desktop;
 #[cfg(target_os = "linux")]
 mod durable;
 #[cfg(target_os = "linux")]
+mod event_filter;
+#[cfg(target_os = "linux")]
 mod fanotify;
 #[cfg(target_os = "linux")]
 mod files;
