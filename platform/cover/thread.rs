@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, Moment, SystemClock};
 use crate::event::{Names, Sink, StartError, Subscription, WatchSet};
 use crate::event_thread::{self, Flow, Voice};
 use crate::host::MountWatch;
@@ -27,6 +27,10 @@ const LOAD: usize = 4;
 
 /// How long that wait is.
 const GATHER: Duration = Duration::from_millis(2);
+
+/// So is a reading of which nothing comes, this soon after another: where a whole file system is marked, most names are
+/// others' business. One that comes alone is not: waiting for more would be a wake-up of its own.
+const DENSE: Duration = Duration::from_millis(4);
 
 /// Marks the roots, here and now, and covers the rest from a thread named after the backend. `names` hears who did what,
 /// as far as the marks' events tell.
@@ -80,7 +84,7 @@ struct Ready {
 
 impl<M: Marks> Work<M> {
     fn run(&mut self, voice: &Voice) -> io::Result<()> {
-        let mut loaded = false;
+        let (mut loaded, mut last_read) = (false, Moment::default());
         loop {
             let deferred = self.engine.tick(self.clock.now());
             if voice.say(self.engine.take_hints()) == Flow::Stop {
@@ -102,23 +106,25 @@ impl<M: Marks> Work<M> {
             if voice.orders().take_rescan() {
                 self.engine.rescan(self.clock.now());
             }
-            let mut events = 0;
+            let (mut events, mut is_ours) = (0, false);
             for queue in [0, 1] {
                 if ready.queues[queue] {
                     let clock = self.clock;
                     events += self.engine.read(queue, || clock.now())?;
+                    is_ours |= self.engine.has_hints();
                     if voice.say(self.engine.take_hints()) == Flow::Stop {
                         return Ok(());
                     }
                 }
             }
-            loaded = events > LOAD;
+            let mut now = self.clock.now();
+            loaded = events > LOAD || (events > 0 && !is_ours && now.since(last_read) < DENSE);
+            last_read = if events > 0 { now } else { last_read };
             if ready.mounts
                 && let Some(cause) = self.mounts.as_mut().and_then(MountWatch::changed)
             {
                 self.engine.lose(cause);
             }
-            let mut now = self.clock.now();
             let end = now + SLICE;
             while self.engine.is_busy() && now < end {
                 self.engine.step(now);

@@ -426,21 +426,16 @@ fn arm(
     Armed { sources, without, witness: Some(witness), answers }
 }
 
-/// The backends that work here, strongest first; only the one named, if one is.
+/// The strongest backend that works here, and after it those that would take its place; only the one named, if one is.
+/// Whether these work is found out if they have to.
 fn choose(sources: Vec<Box<dyn EventSource>>, choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     let mut reasons = Vec::new();
-    let mut working = Vec::new();
-    for backend in sources {
-        if choice.name().is_some_and(|name| name != backend.name()) {
-            continue;
-        }
+    let mut sources = sources.into_iter().filter(|backend| choice.name().is_none_or(|name| name == backend.name()));
+    while let Some(backend) = sources.next() {
         match backend.probe() {
-            Ok(()) => working.push(backend),
+            Ok(()) => return Ok(std::iter::once(backend).chain(sources).collect()),
             Err(error) => reasons.push(causes(&error)),
         }
-    }
-    if !working.is_empty() {
-        return Ok(working);
     }
     if reasons.is_empty() {
         reasons.push(format!("{} is not a backend of this system", choice.name().unwrap_or("auto")));

@@ -21,6 +21,7 @@ pub mod promises;
 mod question;
 pub mod recovery;
 pub mod report;
+mod rereading;
 pub mod session;
 mod start;
 pub mod survey;

@@ -34,6 +34,7 @@ use super::machine::{Effect, Input, Machine};
 use super::new_dirs::NewDirs;
 use super::promises::Promises;
 use super::report::ReportPath;
+use super::rereading::Rereading;
 use super::sweep::Sweep;
 use super::tally::Tally;
 use super::writers::Known;
@@ -176,6 +177,7 @@ pub struct Session {
     pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
+    pub(super) rereading: Rereading,
     pub(super) sweep_at: Moment,
     /// What is locked, if anything is to be.
     pub(super) lock: Option<Locking>,
@@ -210,6 +212,7 @@ impl Session {
         tally: Tally,
     ) -> Self {
         let (now, begun) = (parts.clock.now(), parts.clock.wall());
+        let rereading = Rereading::new(options.powers.names_the_writer);
         Self {
             sweep_at: now + options.interval,
             held: hold::Machine::new(hold::Settings {
@@ -237,6 +240,7 @@ impl Session {
             writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
+            rereading,
             lock: None,
             guest: None,
             polling: None,

@@ -11,3 +11,4 @@ pub(crate) mod lease;
 pub(crate) mod probe;
 pub(crate) mod seccomp;
 pub(crate) mod signal_of;
+pub(crate) mod socket_filter;
