@@ -1,6 +1,7 @@
 //! Processes as /proc shows them.
 //!
-//! Promise: what is read by [`inspect`], [`running`] and [`standing`] takes no lock that the process itself can hold.
+//! Promise: what is read by [`inspect`], [`program_file`], [`is_elsewhere`] and [`standing`] takes no lock that the process
+//! itself can hold.
 //! Limit: its arguments and its mappings do: a process whose memory is being changed, as by mmap(2) of a file on a slow
 //! FUSE file system, makes the reader wait (`mmap_lock`; `access_remote_vm` in mm/memory.c).
 
@@ -11,9 +12,10 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
 
-use crate::process::{Open, Process, Running, parse_descriptor, parse_group, parse_mapping, parse_stat, parse_user};
+use crate::process::{Open, Process, parse_descriptor, parse_group, parse_mapping, parse_stat, parse_user};
 use crate::stat::FileId;
 
 use super::openings::ask_lease;
@@ -24,23 +26,67 @@ pub(crate) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
+/// What fits is read by one call, and the end of it is no call more.
+const PIECE: usize = 4096;
+
+/// The content of a small file of /proc. A read that leaves room has come to its end: the kernel makes the whole text first
+/// (`seq_read_iter` in fs/seq_file.c).
+pub(super) fn read_small(path: &str) -> rustix::io::Result<Vec<u8>> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = Vec::with_capacity(PIECE);
+    loop {
+        let room = text.capacity() - text.len();
+        match retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)))? {
+            length if length < room => return Ok(text),
+            _ => text.reserve(PIECE),
+        }
+    }
+}
+
+/// The line of `/proc/PID/stat`; `None` if there is no such process, or none that we may see.
+pub(super) fn stat_line(pid: u32) -> io::Result<Option<Vec<u8>>> {
+    match read_small(&format!("/proc/{pid}/stat")) {
+        Ok(line) => Ok(Some(line)),
+        Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 pub(crate) fn inspect(pid: u32) -> io::Result<Option<Process>> {
-    let line = match fs::read(format!("/proc/{pid}/stat")) {
-        Ok(line) => line,
-        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(line) = stat_line(pid)? else { return Ok(None) };
     parse_stat(&line).map(Some).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-pub(crate) fn running(pid: u32) -> io::Result<Option<Running>> {
-    let Some(process) = inspect(pid)? else { return Ok(None) };
-    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok().map(|path| path.into_os_string().into_vec());
-    Ok(Some(Running { process, exe }))
+/// Threads that are asked for the program of a process whose first one has ended, at most.
+const MOST_ASKED: usize = 64;
+
+pub(crate) fn program_file(pid: u32, process: &Process) -> Option<Vec<u8>> {
+    let link = |path: String| fs::read_link(path).map(|path| path.into_os_string().into_vec());
+    match link(format!("/proc/{pid}/exe")) {
+        Ok(path) => Some(path),
+        // A thread that has ended has no program any more; the others run it still.
+        Err(error) if is_gone(&error) && process.threads.is_some_and(|threads| threads > 1) => {
+            let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().take(MOST_ASKED);
+            threads.into_iter().find_map(|thread| {
+                let thread: u32 = thread.file_name().to_str()?.parse().ok()?;
+                link(format!("/proc/{pid}/task/{thread}/exe")).ok()
+            })
+        }
+        Err(_) => None,
+    }
+}
+
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::SRCH))
+}
+
+pub(crate) fn is_elsewhere(pid: u32) -> Option<bool> {
+    let mounts = |process: &dyn std::fmt::Display| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    Some(mounts(&pid)? != mounts(&"self")?)
 }
 
 pub(crate) fn standing(pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
-    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).ok();
+    let read = |name: &str| read_small(&format!("/proc/{pid}/{name}")).ok();
     (read("status").as_deref().and_then(parse_user), read("cgroup").as_deref().and_then(parse_group))
 }
 

@@ -187,16 +187,16 @@ fn among_many_threads_a_reader_is_a_reader_and_a_cutter_is_not() {
     if !has_python() {
         return;
     }
-    let among = |flags: &str| {
+    let among = |threads: usize, flags: &str| {
         format!(
             "stop=threading.Event()\n\
-             for _ in range(20): threading.Thread(target=stop.wait,daemon=True).start()\n\
+             for _ in range({threads}): threading.Thread(target=stop.wait,daemon=True).start()\n\
              def go():\n try: os.open(p, {flags}); done.append(1)\n except OSError: pass\n\
              done=[]; t=threading.Thread(target=go); t.start(); t.join(); stop.set(); sys.exit(0 if done else 1)"
         )
     };
-    assert!(ended(lab.open_with(&among("os.O_RDONLY"))));
-    let cutter = lab.open_with(&among("os.O_RDONLY | os.O_TRUNC"));
+    assert!(ended(lab.open_with(&among(12, "os.O_RDONLY"))));
+    let cutter = lab.open_with(&among(12, "os.O_RDONLY | os.O_TRUNC"));
     let (id, _) = lab.book.held(0);
     assert!(lab.openings().answer(id, Verdict::Refuse));
     assert!(!ended(cutter));
