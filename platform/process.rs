@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, test_kill_process};
@@ -106,9 +107,14 @@ pub fn is_elsewhere(pid: u32) -> Option<bool> {
     host::is_elsewhere(pid)
 }
 
-/// Its real user and its control group, as far as they can be told. Waits for nobody.
-pub fn standing(pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
-    host::standing(pid)
+/// Its real user, as far as it can be told: by a descriptor of the process, if there is one. Waits for nobody.
+pub fn user(pid: u32, pidfd: Option<BorrowedFd<'_>>) -> Option<u32> {
+    pidfd.and_then(host::user_of).or_else(|| host::user_by_number(pid))
+}
+
+/// Its control group, as far as it can be told. Waits for nobody.
+pub fn control_group(pid: u32) -> Option<Vec<u8>> {
+    host::control_group(pid)
 }
 
 /// The first word of its arguments. A process can make whoever asks wait, for as long as it likes: not for a thread that

@@ -1,6 +1,6 @@
 //! Processes as /proc shows them.
 //!
-//! Promise: what is read by [`inspect`], [`program_file`], [`is_elsewhere`] and [`standing`] takes no lock that the process
+//! Promise: what is read by [`inspect`], [`program_file`], [`is_elsewhere`], [`user_of`], [`user_by_number`] and [`control_group`] takes no lock that the process
 //! itself can hold.
 //! Limit: its arguments and its mappings do: a process whose memory is being changed, as by mmap(2) of a file on a slow
 //! FUSE file system, makes the reader wait (`mmap_lock`; `access_remote_vm` in mm/memory.c).
@@ -19,7 +19,7 @@ use crate::process::{Open, Process, parse_descriptor, parse_group, parse_mapping
 use crate::stat::FileId;
 
 use super::openings::ask_lease;
-use super::sys::signal_of;
+use super::sys::{pidfd, signal_of};
 use crate::openings::access::Lease;
 
 pub(crate) fn boot_id() -> io::Result<String> {
@@ -29,8 +29,8 @@ pub(crate) fn boot_id() -> io::Result<String> {
 /// What fits is read by one call, and the end of it is no call more.
 const PIECE: usize = 4096;
 
-/// The content of a small file of /proc. A read that leaves room has come to its end: the kernel makes the whole text first
-/// (`seq_read_iter` in fs/seq_file.c).
+/// The content of a file of /proc about one process. A read that leaves room has come to its end, as the text is made whole
+/// first (`single_open` in fs/seq_file.c); that is not so of lists as `mountinfo` and `maps`.
 pub(super) fn read_small(path: &str) -> rustix::io::Result<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = Vec::with_capacity(PIECE);
@@ -85,9 +85,17 @@ pub(crate) fn is_elsewhere(pid: u32) -> Option<bool> {
     Some(mounts(&pid)? != mounts(&"self")?)
 }
 
-pub(crate) fn standing(pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
-    let read = |name: &str| read_small(&format!("/proc/{pid}/{name}")).ok();
-    (read("status").as_deref().and_then(parse_user), read("cgroup").as_deref().and_then(parse_group))
+pub(crate) fn user_by_number(pid: u32) -> Option<u32> {
+    parse_user(&read_small(&format!("/proc/{pid}/status")).ok()?)
+}
+
+/// By one call in place of a long text, where the kernel has it.
+pub(crate) fn user_of(process: BorrowedFd<'_>) -> Option<u32> {
+    pidfd::real_user(process).ok()
+}
+
+pub(crate) fn control_group(pid: u32) -> Option<Vec<u8>> {
+    parse_group(&read_small(&format!("/proc/{pid}/cgroup")).ok()?)
 }
 
 /// The longest first word that is kept.
@@ -154,5 +162,50 @@ pub(crate) fn opened_by(pid: u32, of: &BTreeSet<FileId>, tell: &mut dyn FnMut(Op
                 found(*object, true);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    fn descriptor(pid: u32) -> std::os::fd::OwnedFd {
+        let pid = Pid::from_raw(i32::try_from(pid).expect("a number")).expect("not zero");
+        pidfd_open(pid, PidfdFlags::empty()).expect("it runs")
+    }
+
+    #[test]
+    fn the_user_is_the_same_by_number_and_by_descriptor() {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        if crate::privilege::is_root() {
+            command.uid(65_534);
+        }
+        let mut child = command.spawn().expect("starts");
+        let process = descriptor(child.id());
+        let by_number = user_by_number(child.id());
+        assert!(by_number.is_some());
+        // A kernel without the call says nothing, and the number is asked.
+        assert!(user_of(process.as_fd()).is_none_or(|user| Some(user) == by_number));
+        drop(child.stdin.take());
+        child.wait().expect("ends");
+        assert_eq!(user_of(process.as_fd()), None, "it has been waited for");
+    }
+
+    #[test]
+    fn a_text_that_is_longer_than_a_piece_is_read_whole() {
+        assert_eq!(read_small("/proc/self/cgroup").expect("reads"), fs::read("/proc/self/cgroup").expect("reads"));
+        let folder = tempfile::tempdir().expect("a folder");
+        for length in [0, 1, PIECE - 1, PIECE, PIECE + 1, 5 * PIECE] {
+            let path = folder.path().join("text");
+            fs::write(&path, vec![b'x'; length]).expect("writes");
+            assert_eq!(read_small(path.to_str().expect("text")).expect("reads").len(), length);
+        }
+        assert_eq!(read_small("/proc/self/nothing"), Err(Errno::NOENT));
     }
 }

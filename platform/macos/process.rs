@@ -45,8 +45,18 @@ pub(crate) fn is_elsewhere(_pid: u32) -> Option<bool> {
     Some(false)
 }
 
-pub(crate) fn standing(_pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
-    (None, None)
+pub(crate) fn user_by_number(_pid: u32) -> Option<u32> {
+    None
+}
+
+/// There are no such descriptors.
+pub(crate) fn user_of(_process: BorrowedFd<'_>) -> Option<u32> {
+    None
+}
+
+/// There are none.
+pub(crate) fn control_group(_pid: u32) -> Option<Vec<u8>> {
+    None
 }
 
 pub(crate) fn first_argument(_pid: u32) -> Option<Vec<u8>> {

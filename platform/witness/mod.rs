@@ -123,7 +123,7 @@ impl Witness {
         if ancestors.is_empty() && !is_top {
             ancestors = above(process.parent);
         }
-        let (uid, cgroup) = process::standing(pid);
+        let (uid, cgroup) = (process::user(pid, opener.pidfd), process::control_group(pid));
         let Image { exe, argv0, is_elsewhere, .. } = image;
         let is_elsewhere = is_elsewhere == Some(true);
         let name = process.name.clone();
@@ -273,7 +273,7 @@ fn program(life: &Life, image: &Image) -> Program {
 /// Adds what is no part of a program's image.
 fn stand(mut writer: Writer) -> Writer {
     let Program { pid, started, .. } = writer.program;
-    let (uid, cgroup) = process::standing(pid);
+    let (uid, cgroup) = (process::user(pid, None), process::control_group(pid));
     // Read after the fact: only if it is the same process still.
     if started.is_some() && process::start_time(pid).ok().flatten() == started {
         (writer.program.uid, writer.program.cgroup) = (uid, cgroup);
@@ -302,7 +302,7 @@ fn image(pid: u32, process: &Process) -> Image {
 fn describe(pid: u32) -> Option<Writer> {
     let process = if pid == 0 { None } else { process::inspect(pid).ok().flatten() }?;
     let Image { name, exe, is_elsewhere, is_top, .. } = image(pid, &process);
-    let (uid, cgroup) = process::standing(pid);
+    let (uid, cgroup) = (process::user(pid, None), process::control_group(pid));
     let (started, is_elsewhere) = (Some(process.start_time), is_elsewhere == Some(true));
     let program = Program { pid, started, name, exe, argv0: None, is_elsewhere, uid, cgroup };
     let ancestors = if is_top { Vec::new() } else { above(process.parent) };

@@ -27,6 +27,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use self::registers::{FEW_THREADS, MOST_THREADS};
 use super::files::{path_of, pin, stat_fd};
 use super::process::stat_line;
 use super::sys::{fanotify as sys, lease};
@@ -429,7 +430,7 @@ impl Reader {
         let opening = Opening {
             object,
             path: fs::read_link(path_of(&waiting.file)).ok().map(|path| path.into_os_string().into_vec()),
-            access: access(lease, || registers::registers(pid, line)),
+            access: access(lease, || registers::registers(pid, line, FEW_THREADS)),
             by: self.shared.witness.identify(&opener),
             at,
         };
@@ -456,7 +457,10 @@ impl Reader {
 
     fn may_be_reader(&self, pid: u32, line: Option<&[u8]>) -> bool {
         self.aside.borrow().len() < MOST_ASIDE
-            && !matches!(registers::registers(pid, line), Some(Told::Access(Access::Write) | Told::Nothing))
+            && !matches!(
+                registers::registers(pid, line, MOST_THREADS),
+                Some(Told::Access(Access::Write) | Told::Nothing)
+            )
     }
 
     /// Looks at those put aside on whose file nobody is held any more. `false`: of some it will be known soon.
@@ -480,7 +484,7 @@ impl Reader {
                     left.push(aside);
                 }
                 lease => {
-                    opening.access = access(lease, || registers::registers(pid, None));
+                    opening.access = access(lease, || registers::registers(pid, None, FEW_THREADS));
                     self.shared.aside.fetch_sub(1, Ordering::AcqRel);
                     self.rule(aside.held, may_hold, None);
                 }

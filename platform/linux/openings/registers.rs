@@ -1,7 +1,7 @@
 //! What the registers of an opener say, while it is held.
 //!
 //! Limit: needs what tracing the process would need (ptrace(2), "Ptrace access mode checking": PTRACE_MODE_ATTACH_FSCREDS).
-//! Of a process of more threads than a few nothing is told: others would wait for us to read them all.
+//! Of a process of many threads nothing is told: others would wait for us to read them all.
 
 use std::borrow::Cow;
 use std::fs;
@@ -17,15 +17,17 @@ use crate::process::parse_stat;
 
 /// Who waits to get to sleep needs some microseconds for it, unless the processors are busy.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// A process of more threads is not looked through.
-const MOST_THREADS: u32 = 16;
+/// A process of more threads is not looked through only to see whether it cuts what it reads.
+pub(super) const FEW_THREADS: u32 = 16;
+/// One of more is not looked through at all.
+pub(super) const MOST_THREADS: u32 = 128;
 
 /// What the process, one of whose threads is held in an open, tells by its registers; `None` if we may not look. `line` is
-/// what `/proc/PID/stat` said of it a moment ago, while it was held.
-pub(super) fn registers(pid: u32, mut line: Option<&[u8]>) -> Option<Told> {
+/// what `/proc/PID/stat` said of it a moment ago, while it was held; of more than `most` threads nothing is told.
+pub(super) fn registers(pid: u32, mut line: Option<&[u8]>, most: u32) -> Option<Told> {
     let end = SystemClock.now() + PATIENCE;
     loop {
-        let threads = match look(pid, line.take()) {
+        let threads = match look(pid, line.take(), most) {
             Ok(threads) => threads,
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => return None,
             Err(_) => return Some(Told::Nothing),
@@ -40,7 +42,7 @@ pub(super) fn registers(pid: u32, mut line: Option<&[u8]>) -> Option<Told> {
     }
 }
 
-fn look(pid: u32, line: Option<&[u8]>) -> io::Result<Vec<(Posture, Told)>> {
+fn look(pid: u32, line: Option<&[u8]>, most: u32) -> io::Result<Vec<(Posture, Told)>> {
     let process = format!("/proc/{pid}");
     let line = match line {
         Some(line) => Cow::Borrowed(line),
@@ -49,12 +51,12 @@ fn look(pid: u32, line: Option<&[u8]>) -> io::Result<Vec<(Posture, Told)>> {
     match parse_stat(&line).and_then(|process| process.threads) {
         // The line of a process is that of its first thread: there is no other.
         Some(1) => return Ok(thread(&process, &line)?.into_iter().collect()),
-        Some(..=MOST_THREADS) => {}
+        Some(threads) if threads <= most => {}
         _ => return Err(io::ErrorKind::InvalidData.into()),
     }
     let mut threads = Vec::new();
     for (number, task) in fs::read_dir(format!("{process}/task"))?.enumerate() {
-        if number >= MOST_THREADS as usize {
+        if number >= most as usize {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let name = task?.file_name();

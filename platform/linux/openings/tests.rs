@@ -203,6 +203,35 @@ fn among_many_threads_a_reader_is_a_reader_and_a_cutter_is_not() {
 }
 
 #[test]
+fn among_more_threads_than_are_looked_at_a_reader_passes_and_with_a_writer_it_waits_unasked() {
+    let Some(lab) = Lab::new(hold_writers) else { return };
+    if !has_python() {
+        return;
+    }
+    let among = |flags: &str| {
+        format!(
+            "stop=threading.Event()\n\
+             for _ in range(40): threading.Thread(target=stop.wait,daemon=True).start()\n\
+             os.open(p, {flags}); os._exit(0)"
+        )
+    };
+    assert!(ended(lab.open_with(&among("os.O_RDONLY"))), "nobody is asked");
+    let writer = lab.open_with(&among("os.O_WRONLY"));
+    let (id, opening) = lab.book.held(0);
+    assert_eq!(opening.access, Access::Write);
+    let reader = lab.open_with(&among("os.O_RDONLY"));
+    let end = Instant::now() + SOON;
+    while lab.openings().waiting() < 2 {
+        assert!(Instant::now() < end, "it does not open the file");
+        thread::yield_now();
+    }
+    assert!(lab.openings().answer(id, Verdict::Allow));
+    assert!(ended(writer) && ended(reader));
+    let is_asked = |page: &&Said| matches!(page, Said::Held(..));
+    assert_eq!(lock(&lab.book.pages).iter().filter(is_asked).count(), 1, "the reader was asked about");
+}
+
+#[test]
 fn what_openat2_is_for_is_told_by_the_lease_alone() {
     let Some(lab) = Lab::new(hold_writers) else { return };
     if !has_python() {
