@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, test_kill_process};
@@ -22,12 +23,15 @@ pub struct Process {
     pub parent: u32,
     /// When it started, in a unit of the system: to compare for equality within one boot.
     pub start_time: u64,
-    /// Whether it has ended and only waits for its parent to take notice. Its files are closed by then.
+    /// Whether it has ended and only waits for its parent to take notice. Its files are closed by then. One whose first thread
+    /// has ended goes on while another has not.
     pub ended: bool,
     /// The leader of its session; `None` where the system does not say.
     pub session: Option<u32>,
     /// Whether it has a terminal.
     pub has_terminal: bool,
+    /// How many threads it has; `None` where the system does not say.
+    pub threads: Option<u32>,
 }
 
 impl Process {
@@ -87,12 +91,30 @@ pub fn is_alive(pid: u32, start_time: u64) -> bool {
 
 /// The process with this number and what it runs; `None` if there is none, or none that we may see. Waits for nobody.
 pub fn running(pid: u32) -> io::Result<Option<Running>> {
-    host::running(pid)
+    let Some(process) = inspect(pid)? else { return Ok(None) };
+    let exe = program_file(pid, &process);
+    Ok(Some(Running { process, exe }))
 }
 
-/// Its real user and its control group, as far as they can be told. Waits for nobody.
-pub fn standing(pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
-    host::standing(pid)
+/// The file that the process runs, which is `process`; `None` if we may not know, or if it runs none any more. Waits for nobody.
+pub fn program_file(pid: u32, process: &Process) -> Option<Vec<u8>> {
+    host::program_file(pid, process)
+}
+
+/// Whether the process lives in another mount namespace than we, where the path of its file means something else; `None` if
+/// it cannot be told. Waits for nobody.
+pub fn is_elsewhere(pid: u32) -> Option<bool> {
+    host::is_elsewhere(pid)
+}
+
+/// Its real user, as far as it can be told: by a descriptor of the process, if there is one. Waits for nobody.
+pub fn user(pid: u32, pidfd: Option<BorrowedFd<'_>>) -> Option<u32> {
+    pidfd.and_then(host::user_of).or_else(|| host::user_by_number(pid))
+}
+
+/// Its control group, as far as it can be told. Waits for nobody.
+pub fn control_group(pid: u32) -> Option<Vec<u8>> {
+    host::control_group(pid)
 }
 
 /// The first word of its arguments. A process can make whoever asks wait, for as long as it likes: not for a thread that
@@ -137,15 +159,18 @@ pub fn parse_stat(line: &[u8]) -> Option<Process> {
     let name = line.get(open + 1..close)?.to_vec();
     let rest = std::str::from_utf8(&line[close + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();
-    // The state is field 3 of the line, the parent field 4, the session field 6, its terminal field 7, the start time
-    // field 22.
+    // The state is field 3 of the line, the parent field 4, the session field 6, its terminal field 7, the number of threads
+    // field 20, the start time field 22.
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(6 - 4 - 1)?.parse().ok()?;
     let terminal: i64 = fields.next()?.parse().ok()?;
-    let start_time = fields.nth(22 - 7 - 1)?.parse().ok()?;
-    let ended = matches!(state, "Z" | "X" | "x");
-    Some(Process { name, parent, start_time, ended, session: Some(session), has_terminal: terminal != 0 })
+    let threads = fields.nth(20 - 7 - 1)?.parse().ok()?;
+    let start_time = fields.nth(22 - 20 - 1)?.parse().ok()?;
+    // The state is that of the first thread, which counts until the last one has ended.
+    let ended = matches!(state, "Z" | "X" | "x") && threads <= 1;
+    let (session, has_terminal) = (Some(session), terminal != 0);
+    Some(Process { name, parent, start_time, ended, session, has_terminal, threads: Some(threads) })
 }
 
 /// The real user in `/proc/PID/status`.
@@ -205,6 +230,7 @@ mod tests {
             ended: false,
             session: Some(17),
             has_terminal: true,
+            threads: Some(11),
         };
         assert_eq!(process, expected);
         assert!(process.leads_a_terminal(17) && !process.leads_a_terminal(4242));
@@ -234,8 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn a_zombie_has_ended() {
-        assert!(parse_stat(LINE.replace(" S ", " Z ").as_bytes()).expect("a good line").ended);
+    fn a_zombie_has_ended_unless_other_threads_go_on() {
+        let ended = |line: &str| parse_stat(line.as_bytes()).expect("a good line").ended;
+        let zombie = LINE.replace(" S ", " Z ");
+        assert!(!ended(&zombie), "ten of its threads go on");
+        for left in ["0", "1"] {
+            assert!(ended(&zombie.replace(" 11 ", &format!(" {left} "))));
+        }
     }
 
     proptest! {

@@ -44,10 +44,28 @@ pub struct Program {
     pub exe: Option<Vec<u8>>,
     /// The first word of its arguments.
     pub argv0: Option<Vec<u8>>,
+    /// Whether it lives in another mount namespace: the path of its file then means something else than here.
+    pub is_elsewhere: bool,
     /// Its real user.
     pub uid: Option<u32>,
     /// Its control group, which tells containers and services apart.
     pub cgroup: Option<Vec<u8>>,
+}
+
+impl Program {
+    /// One of which only the number is known.
+    pub const fn unknown(pid: u32) -> Self {
+        Self {
+            pid,
+            started: None,
+            name: Vec::new(),
+            exe: None,
+            argv0: None,
+            is_elsewhere: false,
+            uid: None,
+            cgroup: None,
+        }
+    }
 }
 
 /// Who changed something.

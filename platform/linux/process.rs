@@ -1,6 +1,7 @@
 //! Processes as /proc shows them.
 //!
-//! Promise: what is read by [`inspect`], [`running`] and [`standing`] takes no lock that the process itself can hold.
+//! Promise: what is read by [`inspect`], [`program_file`], [`is_elsewhere`], [`user_of`], [`user_by_number`] and [`control_group`] takes no lock that the process
+//! itself can hold.
 //! Limit: its arguments and its mappings do: a process whose memory is being changed, as by mmap(2) of a file on a slow
 //! FUSE file system, makes the reader wait (`mmap_lock`; `access_remote_vm` in mm/memory.c).
 
@@ -11,37 +12,90 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
 
-use crate::process::{Open, Process, Running, parse_descriptor, parse_group, parse_mapping, parse_stat, parse_user};
+use crate::process::{Open, Process, parse_descriptor, parse_group, parse_mapping, parse_stat, parse_user};
 use crate::stat::FileId;
 
 use super::openings::ask_lease;
-use super::sys::signal_of;
+use super::sys::{pidfd, signal_of};
 use crate::openings::access::Lease;
 
 pub(crate) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
+/// What fits is read by one call, and the end of it is no call more.
+const PIECE: usize = 4096;
+
+/// The content of a file of /proc about one process. A read that leaves room has come to its end, as the text is made whole
+/// first (`single_open` in fs/seq_file.c); that is not so of lists as `mountinfo` and `maps`.
+pub(super) fn read_small(path: &str) -> rustix::io::Result<Vec<u8>> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = Vec::with_capacity(PIECE);
+    loop {
+        let room = text.capacity() - text.len();
+        match retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)))? {
+            length if length < room => return Ok(text),
+            _ => text.reserve(PIECE),
+        }
+    }
+}
+
+/// The line of `/proc/PID/stat`; `None` if there is no such process, or none that we may see.
+pub(super) fn stat_line(pid: u32) -> io::Result<Option<Vec<u8>>> {
+    match read_small(&format!("/proc/{pid}/stat")) {
+        Ok(line) => Ok(Some(line)),
+        Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 pub(crate) fn inspect(pid: u32) -> io::Result<Option<Process>> {
-    let line = match fs::read(format!("/proc/{pid}/stat")) {
-        Ok(line) => line,
-        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(line) = stat_line(pid)? else { return Ok(None) };
     parse_stat(&line).map(Some).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-pub(crate) fn running(pid: u32) -> io::Result<Option<Running>> {
-    let Some(process) = inspect(pid)? else { return Ok(None) };
-    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok().map(|path| path.into_os_string().into_vec());
-    Ok(Some(Running { process, exe }))
+/// Threads that are asked for the program of a process whose first one has ended, at most.
+const MOST_ASKED: usize = 64;
+
+pub(crate) fn program_file(pid: u32, process: &Process) -> Option<Vec<u8>> {
+    let link = |path: String| fs::read_link(path).map(|path| path.into_os_string().into_vec());
+    match link(format!("/proc/{pid}/exe")) {
+        Ok(path) => Some(path),
+        // A thread that has ended has no program any more; the others run it still.
+        Err(error) if is_gone(&error) && process.threads.is_some_and(|threads| threads > 1) => {
+            let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().take(MOST_ASKED);
+            threads.into_iter().find_map(|thread| {
+                let thread: u32 = thread.file_name().to_str()?.parse().ok()?;
+                link(format!("/proc/{pid}/task/{thread}/exe")).ok()
+            })
+        }
+        Err(_) => None,
+    }
 }
 
-pub(crate) fn standing(pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
-    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).ok();
-    (read("status").as_deref().and_then(parse_user), read("cgroup").as_deref().and_then(parse_group))
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::SRCH))
+}
+
+pub(crate) fn is_elsewhere(pid: u32) -> Option<bool> {
+    let mounts = |process: &dyn std::fmt::Display| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    Some(mounts(&pid)? != mounts(&"self")?)
+}
+
+pub(crate) fn user_by_number(pid: u32) -> Option<u32> {
+    parse_user(&read_small(&format!("/proc/{pid}/status")).ok()?)
+}
+
+/// By one call in place of a long text, where the kernel has it.
+pub(crate) fn user_of(process: BorrowedFd<'_>) -> Option<u32> {
+    pidfd::real_user(process).ok()
+}
+
+pub(crate) fn control_group(pid: u32) -> Option<Vec<u8>> {
+    parse_group(&read_small(&format!("/proc/{pid}/cgroup")).ok()?)
 }
 
 /// The longest first word that is kept.
@@ -109,5 +163,50 @@ pub(crate) fn opened_by(pid: u32, of: &BTreeSet<FileId>, tell: &mut dyn FnMut(Op
                 found(*object, true);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    fn descriptor(pid: u32) -> std::os::fd::OwnedFd {
+        let pid = Pid::from_raw(i32::try_from(pid).expect("a number")).expect("not zero");
+        pidfd_open(pid, PidfdFlags::empty()).expect("it runs")
+    }
+
+    #[test]
+    fn the_user_is_the_same_by_number_and_by_descriptor() {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        if crate::privilege::is_root() {
+            command.uid(65_534);
+        }
+        let mut child = command.spawn().expect("starts");
+        let process = descriptor(child.id());
+        let by_number = user_by_number(child.id());
+        assert!(by_number.is_some());
+        // A kernel without the call says nothing, and the number is asked.
+        assert!(user_of(process.as_fd()).is_none_or(|user| Some(user) == by_number));
+        drop(child.stdin.take());
+        child.wait().expect("ends");
+        assert_eq!(user_of(process.as_fd()), None, "it has been waited for");
+    }
+
+    #[test]
+    fn a_text_that_is_longer_than_a_piece_is_read_whole() {
+        assert_eq!(read_small("/proc/self/cgroup").expect("reads"), fs::read("/proc/self/cgroup").expect("reads"));
+        let folder = tempfile::tempdir().expect("a folder");
+        for length in [0, 1, PIECE - 1, PIECE, PIECE + 1, 5 * PIECE] {
+            let path = folder.path().join("text");
+            fs::write(&path, vec![b'x'; length]).expect("writes");
+            assert_eq!(read_small(path.to_str().expect("text")).expect("reads").len(), length);
+        }
+        assert_eq!(read_small("/proc/self/nothing"), Err(Errno::NOENT));
     }
 }

@@ -289,6 +289,143 @@ fn the_processes_above_are_named_up_to_whoever_started_them() {
     assert!(writer.ancestors.len() <= 16);
 }
 
+/// A python program that changes the file, each time it is told to, and between two changes does what it is told to.
+struct Changer {
+    child: std::process::Child,
+    out: std::io::BufReader<std::process::ChildStdout>,
+}
+
+impl Changer {
+    fn start(watched: &Watched, script: &str) -> Self {
+        watched.settle();
+        let script = format!(
+            "import os,sys,ctypes\np=sys.argv[1]\n\
+             def change(): os.close(os.open(p, os.O_WRONLY)); os.chmod(p, 0o666)\n\
+             def say(what): os.write(1, (what + '\\n').encode()); os.read(0, 1)\n{script}"
+        );
+        let mut command = Command::new("/usr/bin/python3");
+        command.args(["-I", "-c", &script]).arg(watched.file()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let out = std::io::BufReader::new(child.stdout.take().expect("piped"));
+        Self { child, out }
+    }
+
+    /// What it says next, and who did what it has done before.
+    fn next(&mut self, watched: &Watched) -> (String, Writer) {
+        use std::io::BufRead as _;
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("reads");
+        watched.catch_up();
+        let writer = watched.writer().expect("it did something");
+        watched.settle();
+        (line.trim_end().to_owned(), writer)
+    }
+
+    fn go_on(&mut self) {
+        use std::io::Write as _;
+        self.child.stdin.as_mut().expect("piped").write_all(b"x").expect("it reads");
+    }
+}
+
+impl Drop for Changer {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn has_python() -> bool {
+    Path::new("/usr/bin/python3").exists()
+}
+
+#[test]
+fn what_is_not_read_again_is_seen_when_it_is_another() {
+    if !is_root() || !has_python() {
+        return;
+    }
+    let watched = Watched::new();
+    // Twice as it is, then as another user, then as another program with the same number.
+    let mut changer = Changer::start(
+        &watched,
+        "for _ in range(2): change(); say('same')\n\
+         os.chown(p, 65534, 65534); os.chmod(os.path.dirname(p), 0o777); os.setuid(65534); change(); say('user')\n\
+         os.execv('/bin/sh', ['sh', '-c', 'echo 1 > \"$1\"; echo exec; read line', 'sh', p])",
+    );
+    let pid = changer.child.id();
+    let programs: [(&str, &[u8], u32); 4] =
+        [("same", b"python", 0), ("same", b"python", 0), ("user", b"python", 65_534), ("exec", b"sh", 65_534)];
+    for (step, name, user) in programs {
+        let (said, writer) = changer.next(&watched);
+        assert_eq!(
+            (said.as_str(), writer.program.pid, writer.certainty),
+            (step, pid, Certainty::Certain),
+            "{writer:?}"
+        );
+        let exe = writer.program.exe.as_deref().expect("it runs a file");
+        assert!(
+            exe.windows(name.len()).any(|part| part == name) || name == b"sh" && exe.ends_with(b"sh"),
+            "{step}: {writer:?}"
+        );
+        assert!(name != b"sh" || !String::from_utf8_lossy(exe).contains("python"), "{step}: {writer:?}");
+        assert_eq!(writer.program.uid, Some(user), "{step}");
+        assert!(!writer.program.is_elsewhere, "{writer:?}");
+        assert_eq!(writer.ancestors.first().map(|above| above.pid), Some(process::own_pid()), "{writer:?}");
+        changer.go_on();
+    }
+}
+
+#[test]
+fn who_made_a_process_is_named_above_it_when_it_has_gone_and_nobody_else_is() {
+    if !is_root() || !has_python() {
+        return;
+    }
+    let watched = Watched::new();
+    let mut changer = Changer::start(
+        &watched,
+        "r,w=os.pipe(); maker=os.getpid()\n\
+         if os.fork():\n os.close(w); os.read(r, 1); os._exit(0)\n\
+         os.close(r); change(); say(str(os.getpid())); os.close(w)\n\
+         while os.getppid() == maker: pass\n\
+         change(); say(str(os.getppid()))",
+    );
+    let maker = changer.child.id();
+    let above = |writer: &Writer| writer.ancestors.first().map(|above| above.pid);
+    let (pid, first) = changer.next(&watched);
+    assert_eq!((first.program.pid.to_string(), above(&first)), (pid.clone(), Some(maker)), "{first:?}");
+    changer.go_on();
+    let (_, second) = changer.next(&watched);
+    assert_eq!((second.program.pid.to_string(), second.certainty), (pid, Certainty::Certain), "{second:?}");
+    assert_eq!(above(&second), Some(maker), "{second:?}");
+    changer.go_on();
+}
+
+#[test]
+fn a_process_whose_first_thread_has_ended_is_named_by_the_file_it_runs() {
+    if !is_root() || !has_python() {
+        return;
+    }
+    let watched = Watched::new();
+    let call = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
+    let mut changer = Changer::start(
+        &watched,
+        &format!(
+            "import threading\nlibc=ctypes.CDLL(None); main=os.getpid()\n\
+             def state(): return open(f'/proc/{{main}}/task/{{main}}/stat').read().rsplit(')', 1)[1].split()[0]\n\
+             def go():\n while state() != 'Z': pass\n change(); say('zombie'); os._exit(0)\n\
+             threading.Thread(target=go).start()\n\
+             libc.prctl(15, b'git'); libc.syscall({call}, 0)"
+        ),
+    );
+    let (said, writer) = changer.next(&watched);
+    assert_eq!((said.as_str(), writer.program.name.as_slice()), ("zombie", &b"git"[..]), "{writer:?}");
+    let is_python = |exe: Option<&[u8]>| exe.is_some_and(|exe| String::from_utf8_lossy(exe).contains("python"));
+    assert!(is_python(writer.program.exe.as_deref()), "{writer:?}");
+    // Also by who has not heard of it before.
+    let found = process::running(changer.child.id()).expect("we may look").expect("it runs");
+    assert!(is_python(found.exe.as_deref()) && !found.process.ended, "{found:?}");
+    changer.go_on();
+}
+
 #[test]
 fn who_holds_a_file_from_before_is_found_and_keeps_others_from_being_certain() {
     if !is_root() {

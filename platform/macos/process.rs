@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::sys::process::{bsd_info, sysctl_text};
-use crate::process::{Open, Process, Running};
+use crate::process::{Open, Process};
 use crate::stat::FileId;
 
 /// `SZOMB` of sys/proc.h.
@@ -31,16 +31,32 @@ pub(crate) fn inspect(pid: u32) -> io::Result<Option<Process>> {
         ended: info.pbi_status == ZOMBIE,
         session: None,
         has_terminal: false,
+        threads: None,
     }))
 }
 
-/// Without the file it runs: nothing here names writers yet.
-pub(crate) fn running(pid: u32) -> io::Result<Option<Running>> {
-    Ok(inspect(pid)?.map(|process| Running { process, exe: None }))
+/// Nothing here names writers yet.
+pub(crate) fn program_file(_pid: u32, _process: &Process) -> Option<Vec<u8>> {
+    None
 }
 
-pub(crate) fn standing(_pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
-    (None, None)
+/// There is one only.
+pub(crate) fn is_elsewhere(_pid: u32) -> Option<bool> {
+    Some(false)
+}
+
+pub(crate) fn user_by_number(_pid: u32) -> Option<u32> {
+    None
+}
+
+/// There are no such descriptors.
+pub(crate) fn user_of(_process: BorrowedFd<'_>) -> Option<u32> {
+    None
+}
+
+/// There are none.
+pub(crate) fn control_group(_pid: u32) -> Option<Vec<u8>> {
+    None
 }
 
 pub(crate) fn first_argument(_pid: u32) -> Option<Vec<u8>> {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use crate::clock::Moment;
 use crate::host;
 use crate::opening::{Access, Doorkeeper, HeldId, Marker, Verdict};
+use crate::process::Process;
 use crate::stat::FileId;
 use crate::writer::{Certainty, Program, Writer};
 
@@ -43,11 +44,22 @@ pub enum OpeningsError {
     Thread(#[source] io::Error),
 }
 
+/// A process that waits in an open.
+#[derive(Debug)]
+pub struct Opener<'e> {
+    /// Its number; 0 if it is in a part of the system that we do not see.
+    pub pid: u32,
+    /// A descriptor of it, from the event.
+    pub pidfd: Option<BorrowedFd<'e>>,
+    /// What the system tells of it, read while it waits; `None` if nothing.
+    pub process: Option<Process>,
+}
+
 /// Who tells openers from each other, and is told what was let through. Called while the opener waits: must be fast and must
 /// open nothing below a root.
 pub trait Identify: Send + Sync {
-    /// The process with this number, which waits in an open.
-    fn identify(&self, pid: u32, pidfd: Option<BorrowedFd<'_>>) -> Writer;
+    /// Names a process that waits in an open.
+    fn identify(&self, opener: &Opener<'_>) -> Writer;
 
     /// The open goes through now.
     fn opened(&self, object: FileId, by: &Writer, access: Access, at: Moment);
@@ -58,12 +70,13 @@ pub trait Identify: Send + Sync {
 pub struct ByNumber;
 
 impl Identify for ByNumber {
-    fn identify(&self, pid: u32, _pidfd: Option<BorrowedFd<'_>>) -> Writer {
-        let process = crate::process::inspect(pid).ok().flatten();
+    fn identify(&self, opener: &Opener<'_>) -> Writer {
+        let process = opener.process.as_ref();
         // It waits in its open, so that its number is its own.
         let certainty = if process.is_some() { Certainty::Certain } else { Certainty::Unknown };
-        let (started, name) = process.map_or((None, Vec::new()), |process| (Some(process.start_time), process.name));
-        let program = Program { pid, started, name, exe: None, argv0: None, uid: None, cgroup: None };
+        let name = process.map(|process| process.name.clone()).unwrap_or_default();
+        let started = process.map(|process| process.start_time);
+        let program = Program { started, name, ..Program::unknown(opener.pid) };
         Writer { program, ancestors: Vec::new(), certainty }
     }
 

@@ -16,10 +16,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::clock::{Clock, SystemClock};
 use crate::host::Connector;
 use crate::linux::process_events::{ProcessEvent, process_events};
-use crate::process::{self, Running};
+use crate::process;
 
-use super::lives::{Image, Wanted};
-use super::{MOST_WANTED, State, lock};
+use super::lives::Wanted;
+use super::{MOST_WANTED, State, image, lock};
 
 /// What a read of the connector came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,14 +176,17 @@ impl Work {
             if broken {
                 self.look_for_all();
             }
-            while let Some(wanted) = self.next() {
-                self.read(wanted);
+            while let Some((wanted, known)) = self.next() {
+                self.read(wanted, known);
             }
         }
     }
 
-    fn next(&self) -> Option<Wanted> {
-        lock(&self.state).wanted.pop_front()
+    /// What is to be read next, and how many processes have been told of until now.
+    fn next(&self) -> Option<(Wanted, u64)> {
+        let mut state = lock(&self.state);
+        let known = state.lives.serial();
+        state.wanted.pop_front().map(|wanted| (wanted, known))
     }
 
     /// Looks for every process there is. Those that begin meanwhile are told of.
@@ -197,13 +200,15 @@ impl Work {
         }
     }
 
-    fn read(&self, wanted: Wanted) {
+    fn read(&self, wanted: Wanted, known: u64) {
         let pid = wanted.life.pid;
-        let Ok(Some(Running { process, exe })) = process::running(pid) else { return };
-        let is_top = process.leads_a_terminal(pid);
-        let image = Image { name: process.name, exe, argv0: None, is_top };
+        let Ok(Some(process)) = process::inspect(pid) else { return };
+        let image = image(pid, &process);
         let mut state = lock(&self.state);
+        // Whoever had the number of its parent before is out of it once that one's end is taken.
+        drain(&self.connector, &mut state);
         state.lives.read(wanted, process.start_time, image, SystemClock.now());
+        state.lives.found_below(wanted.life, process.parent, known);
         drop(state);
         // A full queue means that somebody holds the reader up: then there are no first words.
         let _ = self.words.try_send(wanted);

@@ -13,7 +13,7 @@ use crate::process::{self, Open};
 use crate::stat::FileId;
 use crate::writer::Writer;
 
-use super::{above, describe};
+use super::describe;
 
 /// A process that has a file open for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +43,7 @@ pub fn holders(of: &BTreeSet<FileId>, within: Duration) -> Holders {
     // A thread of its own, that is left behind if a process holds it up: its mappings are read under its own lock.
     let thread = std::thread::Builder::new().name("holders".to_owned()).spawn(move || {
         let done = process::openers(&wanted, |Open { object, pid, is_mapped }| {
-            if let Some((mut by, parent)) = describe(pid) {
-                by.ancestors = above(parent);
+            if let Some(by) = describe(pid) {
                 let _nobody_waits_any_more = tell.send(Some(Holder { object, is_mapped, by }));
             }
         });

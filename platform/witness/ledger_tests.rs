@@ -1,6 +1,6 @@
 //! What traces come to; and that nobody is ever certain who did not do it, by a model of a kernel.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -30,6 +30,11 @@ fn writer(pid: u32, name: u64, started: u64) -> Writer {
     writer.program.started = Some(started);
     writer.certainty = Certainty::Certain;
     writer
+}
+
+fn image(program: u64) -> Image {
+    let name = program.to_ne_bytes().to_vec();
+    Image { exe: Some(name.clone()), name, ..Image::default() }
 }
 
 const PROVEN: Trace = Trace::Did { process: true, program: true };
@@ -197,6 +202,18 @@ struct True {
     program: u64,
     /// Who opened the descriptor it holds, if it holds one.
     holds: Option<(u64, u64)>,
+    /// The process above it now, and when all those started that ever were.
+    parent: u32,
+    above: BTreeSet<u64>,
+}
+
+/// A program that was read of a process, and is to be noted.
+#[derive(Debug)]
+struct Reading {
+    wanted: Wanted,
+    /// How many processes had been told of before.
+    known: u64,
+    process: True,
 }
 
 /// A change: by which process and program, and whether through an opening.
@@ -223,10 +240,11 @@ struct Kernel {
     events: Vec<u32>,
     changes: Vec<Change>,
     /// Which program of which process has opened the file.
-    opened: std::collections::BTreeSet<(u64, u64)>,
+    opened: BTreeSet<(u64, u64)>,
     lives: Lives,
     ledger: Ledger,
     wanted: VecDeque<Wanted>,
+    reading: Option<Reading>,
     empty_since: Moment,
     mark: Option<(Mark, usize)>,
     gap: bool,
@@ -235,18 +253,28 @@ struct Kernel {
 impl Kernel {
     fn new() -> Self {
         let mut kernel = Kernel { gap: true, ..Kernel::default() };
-        kernel.processes.insert(1, True { started: 0, program: 0, holds: None });
+        let first = True { started: 0, program: 0, holds: None, parent: 0, above: BTreeSet::new() };
+        kernel.processes.insert(1, first.clone());
         // One that holds the file from before, whom nobody has found.
         kernel.serial = 1;
-        kernel.processes.insert(2, True { started: 1, program: 1, holds: Some((1, 1)) });
+        let above = BTreeSet::from([0]);
+        kernel.processes.insert(2, True { started: 1, program: 1, holds: Some((1, 1)), parent: 1, above });
         kernel.ledger.stranger(FILE);
         kernel
     }
 
     /// Everybody is known, and nobody has the file open.
     fn begin(&mut self) {
-        let all =
-            [Op::LookForAll, Op::ReadProgram, Op::ReadProgram, Op::Close(2), Op::Mark, Op::Settle, Op::ReadEvents];
+        let all = [
+            Op::LookForAll,
+            Op::ReadProgram,
+            Op::ReadProgram,
+            Op::ReadProgram,
+            Op::Close(2),
+            Op::Mark,
+            Op::Settle,
+            Op::ReadEvents,
+        ];
         all.iter().for_each(|op| self.step(op));
     }
 
@@ -295,13 +323,45 @@ impl Kernel {
         self.ledger.name(&place(), who, trace, writer);
     }
 
+    fn note_what_was_read(&mut self) {
+        self.drain();
+        let Some(Reading { wanted, known, process }) = self.reading.take() else { return };
+        let at = self.moment();
+        self.lives.read(wanted, process.started, image(process.program), at);
+        self.lives.found_below(wanted.life, process.parent, known);
+    }
+
+    /// A process that is stopped is looked at, unless what it runs is known: as [`super::Witness`] does it.
+    fn is_told_what_runs(&mut self, pid: u32, started: u64, program: u64) {
+        if let Some(known) = self.lives.runs(pid, started) {
+            assert_eq!(*known, image(program), "what it ran before, or another one");
+        } else if let Some(life) = self.lives.last(pid).map(|life| Wanted { life: life.id, execs: life.execs }) {
+            let at = self.moment();
+            self.lives.read(life, started, image(program), at);
+        }
+    }
+
+    /// Every process that is known stands below one that was above it.
+    fn is_in_its_place(&mut self) {
+        self.drain();
+        for (pid, process) in &self.processes {
+            let life = self.lives.last(*pid).filter(|life| life.started == Some(process.started));
+            let above = life.and_then(|life| self.lives.get(life.parent?)?.started);
+            assert!(
+                above.is_none_or(|above| process.above.contains(&above)),
+                "{pid} is not below {above:?}: {process:?}"
+            );
+        }
+    }
+
     fn step(&mut self, op: &Op) {
         match *op {
             Op::Fork { parent, child }
                 if self.processes.contains_key(&parent) && !self.processes.contains_key(&child) =>
             {
                 let started = self.next();
-                let made = True { started, ..self.processes[&parent].clone() };
+                let maker = self.processes[&parent].clone();
+                let made = True { started, parent, above: BTreeSet::from([maker.started]), ..maker };
                 self.processes.insert(child, made);
                 self.messages.push_back(Message::Fork(parent, child));
             }
@@ -311,6 +371,10 @@ impl Kernel {
                 self.messages.push_back(Message::Exec(pid));
             }
             Op::Exit(pid) if pid != 1 && self.processes.remove(&pid).is_some() => {
+                for orphan in self.processes.values_mut().filter(|process| process.parent == pid) {
+                    orphan.parent = 1;
+                    orphan.above.insert(0);
+                }
                 self.messages.push_back(Message::Exit(pid));
             }
             Op::Open(pid) if self.processes.contains_key(&pid) => {
@@ -320,6 +384,7 @@ impl Kernel {
                 process.holds = Some((process.started, process.program));
                 let (started, program) = (process.started, process.program);
                 self.opened.insert((started, program));
+                self.is_told_what_runs(pid, started, program);
                 let life = self.lives.last(pid).filter(|life| life.started.is_none_or(|known| known == started));
                 let who = Who { pid, started: Some(started), life: life.map(|life| (life.id, life.execs)) };
                 self.ledger.file(FILE, who, Trace::Opened, writer(pid, program, started));
@@ -344,12 +409,12 @@ impl Kernel {
                 self.events.push(pid);
             }
             Op::ReadProgram => {
-                self.drain();
+                // Whatever happens between reading and noting.
+                self.note_what_was_read();
+                let known = self.lives.serial();
                 let Some(wanted) = self.wanted.pop_front() else { return };
                 let Some(process) = self.processes.get(&wanted.life.pid).cloned() else { return };
-                let name = process.program.to_ne_bytes().to_vec();
-                let at = self.moment();
-                self.lives.read(wanted, process.started, Image { name, ..Image::default() }, at);
+                self.reading = Some(Reading { wanted, known, process });
             }
             Op::ReadEvents => {
                 for pid in std::mem::take(&mut self.events) {
@@ -426,6 +491,7 @@ proptest! {
             kernel.step(op);
             if matches!(op, Op::ReadEvents) {
                 kernel.check()?;
+                kernel.is_in_its_place();
             }
         }
         kernel.check()?;

@@ -30,6 +30,8 @@ pub(super) struct Image {
     pub(super) argv0: Option<Vec<u8>>,
     /// Whether the process leads a session that has a terminal.
     pub(super) is_top: bool,
+    /// Whether it began that program in another mount namespace; `None` if it could not be told.
+    pub(super) is_elsewhere: Option<bool>,
 }
 
 /// Which life of which number, never used again.
@@ -50,7 +52,7 @@ pub(super) struct Wanted {
 #[derive(Debug, Clone)]
 pub(super) struct Life {
     pub(super) id: LifeId,
-    /// The process that made it, if the feed told.
+    /// The process that made it, if the feed told, or the one it was found below.
     pub(super) parent: Option<LifeId>,
     /// When its end was read.
     ended: Option<Moment>,
@@ -186,6 +188,30 @@ impl Lives {
             let argv0 = life.image.take().and_then(|(known, _)| known.argv0);
             life.image = Some((Image { argv0, ..image }, at));
         }
+    }
+
+    /// How many lives have been told of.
+    pub(super) fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// A process was found below another one when it was read; `known` lives had been told of before, and every message sent
+    /// until now has been taken. One that was not known by then may not be the one whose number was read.
+    pub(super) fn found_below(&mut self, life: LifeId, parent: u32, known: u64) {
+        let above = self.last(parent).map(|above| above.id).filter(|above| above.serial <= known && *above != life);
+        if let Some(life) = self.get_mut(life)
+            && life.parent.is_none()
+        {
+            life.parent = above;
+        }
+    }
+
+    /// What the process runs that has the number now and started then, if that need not be looked at again: it was read, and
+    /// no other program was begun since. Every message sent until now must have been taken.
+    pub(super) fn runs(&self, pid: u32, started: u64) -> Option<&Image> {
+        let life = self.last(pid).filter(|life| life.started == Some(started))?;
+        let (image, is_read) = life.image()?;
+        (is_read && image.exe.is_some()).then_some(image)
     }
 
     /// The first word of its arguments.

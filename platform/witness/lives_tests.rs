@@ -101,6 +101,52 @@ fn who_made_a_process_is_known_when_it_has_gone() {
 }
 
 #[test]
+fn what_runs_is_known_until_another_program_begins_or_another_process_has_the_number() {
+    let node = || Image { exe: Some(b"/usr/bin/node".to_vec()), ..image("node") };
+    let mut lives = Lives::default();
+    let wanted = lives.present(&[1, 7], at(1));
+    assert_eq!(lives.runs(7, 70), None, "nobody has looked");
+    lives.read(wanted[1], 70, node(), at(2));
+    assert_eq!(lives.runs(7, 70), Some(&node()));
+    assert_eq!(lives.runs(7, 71), None, "a process that started later has the number");
+    let again = lives.exec(7);
+    assert_eq!(lives.runs(7, 70), None, "it runs another program");
+    lives.read(wanted[1], 70, node(), at(3));
+    assert_eq!(lives.runs(7, 70), None, "that was read before");
+    lives.read(again, 70, Image { exe: None, ..node() }, at(3));
+    assert_eq!(lives.runs(7, 70), None, "its file could not be read then");
+    lives.read(again, 70, node(), at(3));
+    lives.fork(7, 8, at(4));
+    assert_eq!(lives.runs(8, 80), None, "of a child it is a conclusion");
+    lives.exit(7, at(5));
+    lives.fork(1, 7, at(6));
+    assert_eq!(lives.runs(7, 70), None);
+    lives.gap();
+    assert_eq!(lives.runs(8, 80), None);
+}
+
+#[test]
+fn one_that_was_there_before_stands_below_the_process_it_was_found_below() {
+    let mut lives = Lives::default();
+    let wanted = lives.present(&[1, 5, 6, 7], at(1));
+    let known = lives.serial();
+    for (wanted, name) in wanted.iter().zip(["init", "zsh", "claude", "node"]) {
+        lives.read(*wanted, u64::from(wanted.life.pid), image(name), at(2));
+    }
+    lives.found_below(wanted[3].life, 6, known);
+    lives.found_below(wanted[2].life, 5, known);
+    assert_eq!(names(&lives, 7), ["claude", "zsh"]);
+    lives.found_below(wanted[3].life, 1, known);
+    assert_eq!(names(&lives, 7), ["claude", "zsh"], "who made it stays");
+    lives.exit(1, at(3));
+    lives.fork(6, 1, at(4));
+    lives.found_below(wanted[1].life, 1, known);
+    assert_eq!(names(&lives, 5), [""; 0], "another process has the number that was read");
+    lives.found_below(wanted[1].life, 5, known);
+    assert_eq!(names(&lives, 5), [""; 0], "nobody is above itself");
+}
+
+#[test]
 fn a_crowd_of_processes_takes_bounded_room() {
     let mut lives = Lives::default();
     lives.present(&[1], at(1));

@@ -23,12 +23,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::clock::Moment;
+use crate::clock::{Clock, Moment, SystemClock};
 use crate::event::{Names, Place};
 use crate::host::{self, Connector};
 use crate::opening::Access;
-use crate::openings::Identify;
-use crate::process::{self, Running};
+use crate::openings::{Identify, Opener};
+use crate::process::{self, Process, Running};
 use crate::stat::FileId;
 use crate::writer::{Account, Certainty, Mark, Program, Writer};
 
@@ -98,30 +98,44 @@ impl Witness {
 
     /// Names the process with this number. With a descriptor of it, it is certain that it is the one, if it has not ended.
     pub fn identify(&self, pid: u32, pidfd: Option<BorrowedFd<'_>>) -> Writer {
-        self.look(pid, pidfd).1
+        self.look(&Opener { pid, pidfd, process: process::inspect(pid).ok().flatten() }).1
     }
 
-    fn look(&self, pid: u32, pidfd: Option<BorrowedFd<'_>>) -> (Who, Writer) {
-        let Some((mut writer, parent)) = describe(pid) else {
+    /// What the feed proves is not read again: what runs since the last exec, and who made whom.
+    fn look(&self, opener: &Opener<'_>) -> (Who, Writer) {
+        let pid = opener.pid;
+        let Some(process) = opener.process.as_ref().filter(|_| pid != 0) else {
             return (Who { pid, started: None, life: None }, unknown(pid));
         };
-        if pidfd.is_some_and(is_alive) {
-            writer.certainty = Certainty::Certain;
-        }
-        let who = {
+        let started = process.start_time;
+        let is_top = process.leads_a_terminal(pid);
+        let (who, known, mut ancestors) = {
             let state = self.state();
-            let who = who(&state.lives, &writer);
-            if let Some(life) = who.life.and_then(|(id, _)| state.lives.get(id)) {
-                writer.program.argv0 =
-                    life.image().filter(|(_, is_read)| *is_read).and_then(|(image, _)| image.argv0.clone());
-                writer.ancestors = programs(&state.lives, life.id);
-            }
-            who
+            let who = who(&state.lives, pid, Some(started));
+            let life = who.life.filter(|_| !is_top);
+            let ancestors = life.map(|(id, _)| programs(&state.lives, id)).unwrap_or_default();
+            (who, state.lives.runs(pid, started).cloned(), ancestors)
         };
-        if writer.ancestors.is_empty() {
-            writer.ancestors = above(parent);
+        let image = known.unwrap_or_else(|| {
+            let found = image(pid, process);
+            if let Some((life, execs)) = who.life {
+                // Had it begun another program meanwhile, this state would know.
+                self.state().lives.read(Wanted { life, execs }, started, found.clone(), SystemClock.now());
+            }
+            found
+        });
+        if ancestors.is_empty() && !is_top {
+            ancestors = above(process.parent);
         }
-        (who, writer)
+        let (uid, cgroup) = (process::user(pid, opener.pidfd), process::control_group(pid));
+        let Image { exe, argv0, is_elsewhere, .. } = image;
+        let is_elsewhere = is_elsewhere == Some(true);
+        let name = process.name.clone();
+        let program = Program { pid, started: Some(started), name, exe, argv0, is_elsewhere, uid, cgroup };
+        // At the end: nobody else can have had the number while all this was read.
+        let is_it = opener.pidfd.is_some_and(is_alive);
+        let certainty = if is_it { Certainty::Certain } else { Certainty::Likely };
+        (who, Writer { program, ancestors, certainty })
     }
 
     /// Notes that a process opens an object; it is named by [`Witness::identify`] and waits in open(2) meanwhile.
@@ -130,7 +144,7 @@ impl Witness {
             return;
         }
         let mut state = self.state();
-        let who = who(&state.lives, by);
+        let who = who(&state.lives, by.program.pid, by.program.started);
         let trace = if by.certainty == Certainty::Certain { Trace::Opened } else { Trace::Held };
         state.ledger.file(object, who, trace, by.clone());
     }
@@ -140,7 +154,7 @@ impl Witness {
         let state = self.state();
         let Some((who, trace, life)) = state.lives.trace(pid, since) else {
             drop(state);
-            let (who, writer) = self.look(pid, None);
+            let (who, writer) = self.look(&number(pid));
             return (who, Trace::Did { process: false, program: false }, writer);
         };
         let told = life.image().map(|(image, is_read)| (program(life, image), is_read));
@@ -153,7 +167,7 @@ impl Witness {
             return (who, trace, stand(Writer { program, ancestors, certainty }));
         }
         // It has not been read yet; perhaps it still can be.
-        let (now, writer) = self.look(pid, None);
+        let (now, writer) = self.look(&number(pid));
         if now.life == who.life && writer.certainty != Certainty::Unknown {
             return (now, trace, writer);
         }
@@ -186,8 +200,8 @@ impl Names for Witness {
 }
 
 impl Identify for Witness {
-    fn identify(&self, pid: u32, pidfd: Option<BorrowedFd<'_>>) -> Writer {
-        Witness::identify(self, pid, pidfd)
+    fn identify(&self, opener: &Opener<'_>) -> Writer {
+        self.look(opener).1
     }
 
     fn opened(&self, object: FileId, by: &Writer, access: Access, at: Moment) {
@@ -224,7 +238,7 @@ impl Account for Witness {
         let mut state = self.state();
         match by {
             Some(by) => {
-                let who = who(&state.lives, by);
+                let who = who(&state.lives, by.program.pid, by.program.started);
                 let mut writer = by.clone();
                 writer.certainty = writer.certainty.min(Certainty::Likely);
                 state.ledger.file(object, who, Trace::Held, writer);
@@ -238,28 +252,32 @@ impl Account for Witness {
     }
 }
 
-/// Which process of the feed a writer is that was read a moment ago.
-fn who(lives: &Lives, writer: &Writer) -> Who {
-    let Program { pid, started, .. } = writer.program;
+/// A process of which no more than its number was told.
+fn number(pid: u32) -> Opener<'static> {
+    Opener { pid, pidfd: None, process: process::inspect(pid).ok().flatten() }
+}
+
+/// Which process of the feed one is that was read a moment ago.
+fn who(lives: &Lives, pid: u32, started: Option<u64>) -> Who {
     let life = lives.last(pid).filter(|life| life.started.is_none() || life.started == started);
     Who { pid, started, life: life.map(|life| (life.id, life.execs)) }
 }
 
 /// A process of which only the number is known, or not even that.
 fn unknown(pid: u32) -> Writer {
-    let program = Program { pid, started: None, name: Vec::new(), exe: None, argv0: None, uid: None, cgroup: None };
-    Writer { program, ancestors: Vec::new(), certainty: Certainty::Unknown }
+    Writer { program: Program::unknown(pid), ancestors: Vec::new(), certainty: Certainty::Unknown }
 }
 
 fn program(life: &Life, image: &Image) -> Program {
-    let Image { name, exe, argv0, .. } = image.clone();
-    Program { pid: life.id.pid, started: life.started, name, exe, argv0, uid: None, cgroup: None }
+    let Image { name, exe, argv0, is_elsewhere, .. } = image.clone();
+    let is_elsewhere = is_elsewhere == Some(true);
+    Program { started: life.started, name, exe, argv0, is_elsewhere, ..Program::unknown(life.id.pid) }
 }
 
 /// Adds what is no part of a program's image.
 fn stand(mut writer: Writer) -> Writer {
     let Program { pid, started, .. } = writer.program;
-    let (uid, cgroup) = process::standing(pid);
+    let (uid, cgroup) = (process::user(pid, None), process::control_group(pid));
     // Read after the fact: only if it is the same process still.
     if started.is_some() && process::start_time(pid).ok().flatten() == started {
         (writer.program.uid, writer.program.cgroup) = (uid, cgroup);
@@ -273,16 +291,26 @@ fn programs(lives: &Lives, id: LifeId) -> Vec<Program> {
     known.map(|(life, image)| program(life, image)).collect()
 }
 
-/// The process that has the number now, and the one that is named above it; 0 if none is. Without those above and its
-/// arguments.
-fn describe(pid: u32) -> Option<(Writer, u32)> {
-    let found = if pid == 0 { None } else { process::running(pid).ok().flatten() };
-    let Running { process, exe } = found?;
-    let parent = if process.leads_a_terminal(pid) { 0 } else { process.parent };
-    let (uid, cgroup) = process::standing(pid);
-    let started = Some(process.start_time);
-    let program = Program { pid, started, name: process.name, exe, argv0: None, uid, cgroup };
-    Some((Writer { program, ancestors: Vec::new(), certainty: Certainty::Likely }, parent))
+/// What the process runs, as it is now.
+fn image(pid: u32, process: &Process) -> Image {
+    Image {
+        name: process.name.clone(),
+        exe: process::program_file(pid, process),
+        argv0: None,
+        is_top: process.leads_a_terminal(pid),
+        is_elsewhere: process::is_elsewhere(pid),
+    }
+}
+
+/// The process that has the number now, as far as it takes no other's word.
+fn describe(pid: u32) -> Option<Writer> {
+    let process = if pid == 0 { None } else { process::inspect(pid).ok().flatten() }?;
+    let Image { name, exe, is_elsewhere, is_top, .. } = image(pid, &process);
+    let (uid, cgroup) = (process::user(pid, None), process::control_group(pid));
+    let (started, is_elsewhere) = (Some(process.start_time), is_elsewhere == Some(true));
+    let program = Program { pid, started, name, exe, argv0: None, is_elsewhere, uid, cgroup };
+    let ancestors = if is_top { Vec::new() } else { above(process.parent) };
+    Some(Writer { program, ancestors, certainty: Certainty::Likely })
 }
 
 /// The processes from `pid` upwards, as they are now.
@@ -292,7 +320,7 @@ fn above(mut pid: u32) -> Vec<Program> {
         let Ok(Some(Running { process, exe })) = process::running(pid) else { break };
         let is_top = process.leads_a_terminal(pid);
         let started = Some(process.start_time);
-        found.push(Program { pid, started, name: process.name, exe, argv0: None, uid: None, cgroup: None });
+        found.push(Program { started, name: process.name, exe, ..Program::unknown(pid) });
         if is_top {
             break;
         }

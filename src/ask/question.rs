@@ -38,6 +38,8 @@ pub struct By {
     pub pid: u32,
     /// The file it runs.
     pub exe: Option<Vec<u8>>,
+    /// Whether that path means something else where the program lives than here.
+    pub is_elsewhere: bool,
     /// The names of its ancestors, nearest first.
     pub ancestors: Vec<Vec<u8>>,
     /// Whether it is certain; otherwise the line says `probably`.
@@ -139,7 +141,8 @@ impl Question {
 }
 
 impl By {
-    /// How it is said: `by node (pid 4242, /usr/bin/node) < claude < zsh`.
+    /// How it is said: `by node (pid 4242, /usr/bin/node) < claude < zsh`. A name that no file stands behind is only what the
+    /// program calls itself.
     pub fn line(&self) -> String {
         let name = |bytes: &[u8]| certain(&text::escaped(bytes));
         let probably = if self.certain { "" } else { "probably " };
@@ -147,10 +150,16 @@ impl By {
             ([], None) => format!("  by an unknown program (pid {}", self.pid),
             // It was gone before it could be looked at.
             ([], Some(parent)) => format!("  {probably}by a child of {} (pid {}", name(parent), self.pid),
+            (own, _) if self.exe.is_none() => {
+                format!("  {probably}by a program that calls itself {} (pid {}", name(own), self.pid)
+            }
             (own, _) => format!("  {probably}by {} (pid {}", name(own), self.pid),
         };
         if let Some(exe) = &self.exe {
             write!(line, ", {}", name(exe)).expect("a String takes everything");
+        }
+        if self.is_elsewhere {
+            line.push_str(" in another mount namespace");
         }
         line.push(')');
         let named = usize::from(self.name.is_empty());
@@ -298,6 +307,7 @@ mod tests {
                 exe: Some(b"/usr/bin/node".to_vec()),
                 ancestors: vec![b"claude".to_vec(), b"zs\x1bh".to_vec()],
                 certain: true,
+                ..By::default()
             }),
             difference: vec!["+ KEY".to_owned()],
             waiting: 2,
@@ -312,7 +322,12 @@ mod tests {
         assert_eq!(by.line(), "  by an unknown program (pid 7)");
         let by = By { ancestors: vec![b"bash".to_vec(), b"claude".to_vec()], ..by };
         assert_eq!(by.line(), "  probably by a child of bash (pid 7) < claude");
-        assert_eq!(By { name: b"mv".to_vec(), ..by }.line(), "  probably by mv (pid 7) < bash < claude");
+        let by = By { name: b"mv".to_vec(), ..by };
+        assert_eq!(by.line(), "  probably by a program that calls itself mv (pid 7) < bash < claude");
+        let by = By { exe: Some(b"/usr/bin/mv".to_vec()), ..by };
+        assert_eq!(by.line(), "  probably by mv (pid 7, /usr/bin/mv) < bash < claude");
+        let by = By { is_elsewhere: true, ..by };
+        assert_eq!(by.line(), "  probably by mv (pid 7, /usr/bin/mv in another mount namespace) < bash < claude");
     }
 
     #[test]

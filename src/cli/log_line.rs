@@ -184,7 +184,8 @@ fn by(writer: Option<&Writer>) -> String {
         (None, Some(parent)) => format!("a child of {}", shown(parent)),
         (None, None) => "an unknown program".to_owned(),
     };
-    format!("; by {name} (pid {}, {})", writer.pid, escaped(writer.certainty.as_bytes()))
+    let elsewhere = if writer.other_mounts { ", in another mount namespace" } else { "" };
+    format!("; by {name} (pid {}, {}{elsewhere})", writer.pid, escaped(writer.certainty.as_bytes()))
 }
 
 #[cfg(test)]
@@ -238,9 +239,10 @@ mod tests {
             ancestors: vec![],
             user: None,
             cgroup: None,
+            other_mounts: false,
             certainty: "certain".into(),
         };
-        let event = Event::Held {
+        let event = |writer| Event::Held {
             path: ".env".into(),
             rule: Rule::Secrets,
             access: platform::Access::Write,
@@ -248,11 +250,13 @@ mod tests {
             opens: 2,
             writer,
         };
-        let line = lined(event).expect("is listed");
+        let line = lined(event(writer.clone())).expect("is listed");
         assert!(
             line.ends_with(".env (secrets), write: refused, no answer, 2 times; by no\\x1bde (pid 42, certain)"),
             "{line}"
         );
+        let line = lined(event(Writer { other_mounts: true, ..writer })).expect("is listed");
+        assert!(line.ends_with("(pid 42, certain, in another mount namespace)"), "{line}");
     }
 
     #[test]

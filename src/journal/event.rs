@@ -56,6 +56,9 @@ pub struct Writer {
     pub exe: Option<String>,
     /// The name it gave itself.
     pub argv0: Option<String>,
+    /// It lives in another mount namespace, where the path of its program means something else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub other_mounts: bool,
     /// Names of the processes above it, nearest first.
     #[serde(default)]
     pub ancestors: Vec<String>,

@@ -54,7 +54,8 @@ impl Vetting {
 
     /// Has the opener looked at, if its program may be a trusted one; `false` if it is not, or there is no room.
     pub fn look_at(&self, id: HeldId, by: &Writer, wish: Wish) -> bool {
-        let Some(started) = by.program.started else { return false };
+        // What lies at its path there is not what lies there here.
+        let Some(started) = by.program.started.filter(|_| !by.program.is_elsewhere) else { return false };
         let job = Job { id, pid: by.program.pid, started, wish };
         let may_be = self.trusted.iter().any(|entry| entry.is_about(&job.wish));
         may_be && self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok())
@@ -101,15 +102,8 @@ mod tests {
     }
 
     fn by(started: Option<u64>) -> Writer {
-        let program = Program {
-            pid: 7,
-            started,
-            name: b"git".to_vec(),
-            exe: Some(b"/usr/bin/git".to_vec()),
-            argv0: None,
-            uid: None,
-            cgroup: None,
-        };
+        let exe = Some(b"/usr/bin/git".to_vec());
+        let program = Program { started, name: b"git".to_vec(), exe, ..Program::unknown(7) };
         Writer { program, ancestors: Vec::new(), certainty: Certainty::Certain }
     }
 
@@ -137,6 +131,9 @@ mod tests {
     fn who_is_not_listed_for_this_is_not_looked_at() {
         let vetting = Vetting::start(vec![git()], Box::new(|_, _| None), Box::new(|_, _| {})).expect("starts");
         assert!(!vetting.look_at(HeldId(1), &by(None), wish()), "nobody knows which process it is");
+        let mut elsewhere = by(Some(1));
+        elsewhere.program.is_elsewhere = true;
+        assert!(!vetting.look_at(HeldId(1), &elsewhere, wish()), "its paths mean something else");
         for wish in [
             Wish { exe: b"/tmp/git".to_vec(), ..wish() },
             Wish { access: Access::Read, ..wish() },

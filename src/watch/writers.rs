@@ -127,6 +127,7 @@ pub fn told(writer: &Writer) -> journal::Writer {
         name: name(&program.name),
         exe: program.exe.as_ref().map(stored),
         argv0: program.argv0.as_ref().map(stored),
+        other_mounts: program.is_elsewhere,
         ancestors: writer.ancestors.iter().map(|above| encode(&above.name)).collect(),
         user: program.uid,
         cgroup: program.cgroup.as_ref().map(stored),
@@ -140,6 +141,7 @@ pub fn words(writer: &Writer) -> By {
         name: writer.program.name.clone(),
         pid: writer.program.pid,
         exe: writer.program.exe.clone(),
+        is_elsewhere: writer.program.is_elsewhere,
         ancestors: writer.ancestors.iter().map(|above| above.name.clone()).collect(),
         certain: writer.certainty == Certainty::Certain,
     }
@@ -152,17 +154,20 @@ mod tests {
 
     fn program(pid: u32, name: &[u8]) -> Program {
         let exe = Some(b"/usr/bin/no\\de\xff".to_vec());
-        Program { pid, started: Some(1), name: name.to_vec(), exe, argv0: None, uid: Some(7), cgroup: None }
+        Program { started: Some(1), name: name.to_vec(), exe, uid: Some(7), ..Program::unknown(pid) }
     }
 
     #[test]
     fn what_is_written_down_is_stored_names_and_how_sure_it_is() {
         let ancestors = vec![program(2, b"cla\x1bude")];
-        let writer = Writer { program: program(4242, b"node"), ancestors, certainty: Certainty::Likely };
+        let mut writer = Writer { program: program(4242, b"node"), ancestors, certainty: Certainty::Likely };
         let told = told(&writer);
         assert_eq!((told.pid, told.user, told.certainty.as_str()), (4242, Some(7), "likely"));
         assert_eq!(told.exe.as_deref(), Some("/usr/bin/no\\\\de\\xff"));
         assert_eq!((told.name.as_deref(), told.ancestors), (Some("node"), vec!["cla\u{1b}ude".to_owned()]));
         assert!(!words(&writer).certain);
+        assert!(!told.other_mounts && !words(&writer).is_elsewhere);
+        writer.program.is_elsewhere = true;
+        assert!(super::told(&writer).other_mounts && words(&writer).is_elsewhere);
     }
 }

@@ -2,6 +2,7 @@
 
 mod asking;
 mod locking;
+mod naming;
 mod privilege;
 mod replacing;
 mod restarting;

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use platform::openings::{Identify, Openings, group};
+use platform::witness::connector;
 use platform::{Access, Dir, Doorkeeper, HeldId, Opening, Ruling, Verdict, Witness};
 
 #[path = "../support/meanwhile.rs"]
@@ -52,7 +53,8 @@ fn run(count: &str) {
         fs::write(path(name), "A=1\n").expect("writes");
     }
     let (held, hear) = channel();
-    let witness = Witness::new(None) as Arc<dyn Identify>;
+    // As a watch has it, where the kernel tells of processes.
+    let witness = Witness::new(connector().ok()) as Arc<dyn Identify>;
     let openings = Openings::start(group().expect("needs root"), Arc::new(Door(Mutex::new(held))), witness);
     let openings = openings.expect("starts");
     openings.marker().mark(&Dir::open_ambient(folder.path()).expect("opens"), b"marked").expect("marks");

@@ -27,7 +27,9 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use self::registers::{FEW_THREADS, MOST_THREADS};
 use super::files::{path_of, pin, stat_fd};
+use super::process::stat_line;
 use super::sys::{fanotify as sys, lease};
 use super::{numbers, records};
 use crate::clock::{Clock, Moment, SystemClock};
@@ -36,8 +38,8 @@ use crate::machine::Kind;
 use crate::opening::{Access, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
 use crate::openings::access::{Lease, Told, access};
 use crate::openings::table::{Admission, Table};
-use crate::openings::{Identify, OpeningsError};
-use crate::process::own_pid;
+use crate::openings::{Identify, Opener, OpeningsError};
+use crate::process::{self, own_pid};
 use crate::stat::{FileId, FileType};
 use crate::unix::sys::disposition::{self, Disposition};
 
@@ -411,6 +413,7 @@ impl Reader {
 
     /// Answers an event, or keeps it waiting if it is to be held and that may be.
     fn serve(&self, event: &records::Fanotify<'_>, waiting: Waiting, process: Option<OwnedFd>, may_hold: bool) {
+        let at = SystemClock.now();
         let pid = pid(event);
         if pid == self.own {
             waiting.answer(true);
@@ -419,19 +422,24 @@ impl Reader {
         // What is not known of the object cannot be ruled on: dropping it refuses.
         let Ok(object) = identity(waiting.file.as_fd()) else { return };
         let lease = ask_lease(waiting.file.as_fd());
+        // Read once, for all who ask; what waits in an open stays what it is.
+        let line = if pid == 0 { None } else { stat_line(pid).ok().flatten() };
+        let line = line.as_deref();
+        let opener =
+            Opener { pid, pidfd: process.as_ref().map(AsFd::as_fd), process: line.and_then(process::parse_stat) };
         let opening = Opening {
             object,
             path: fs::read_link(path_of(&waiting.file)).ok().map(|path| path.into_os_string().into_vec()),
-            access: access(lease, || registers::registers(pid)),
-            by: self.shared.witness.identify(pid, process.as_ref().map(AsFd::as_fd)),
-            at: SystemClock.now(),
+            access: access(lease, || registers::registers(pid, line, FEW_THREADS)),
+            by: self.shared.witness.identify(&opener),
+            at,
         };
         let held = Held { waiting, process, opening };
-        self.rule(held, may_hold, lease == Lease::Writer);
+        self.rule(held, may_hold, (lease == Lease::Writer).then_some(line));
     }
 
-    /// `in_doubt`: it looks like a writer, and perhaps only since another is.
-    fn rule(&self, held: Held, may_hold: bool, in_doubt: bool) {
+    /// `in_doubt`: it looks like a writer, and perhaps only since another is; with what was read of it, if that is new.
+    fn rule(&self, held: Held, may_hold: bool, in_doubt: Option<Option<&[u8]>>) {
         match self.doorkeeper.rule(&held.opening) {
             Ruling::Pass => {
                 self.shared.settle(held, true);
@@ -439,7 +447,7 @@ impl Reader {
             Ruling::Hold if !may_hold => {
                 held.waiting.answer(false);
             }
-            Ruling::Hold if in_doubt && self.may_be_reader(held.opening.by.program.pid) => {
+            Ruling::Hold if in_doubt.is_some_and(|line| self.may_be_reader(held.opening.by.program.pid, line)) => {
                 self.aside.borrow_mut().push(Aside { held, until: None });
                 self.shared.aside.fetch_add(1, Ordering::AcqRel);
             }
@@ -447,9 +455,12 @@ impl Reader {
         }
     }
 
-    fn may_be_reader(&self, pid: u32) -> bool {
+    fn may_be_reader(&self, pid: u32, line: Option<&[u8]>) -> bool {
         self.aside.borrow().len() < MOST_ASIDE
-            && !matches!(registers::registers(pid), Some(Told::Access(Access::Write) | Told::Nothing))
+            && !matches!(
+                registers::registers(pid, line, MOST_THREADS),
+                Some(Told::Access(Access::Write) | Told::Nothing)
+            )
     }
 
     /// Looks at those put aside on whose file nobody is held any more. `false`: of some it will be known soon.
@@ -473,9 +484,9 @@ impl Reader {
                     left.push(aside);
                 }
                 lease => {
-                    opening.access = access(lease, || registers::registers(pid));
+                    opening.access = access(lease, || registers::registers(pid, None, FEW_THREADS));
                     self.shared.aside.fetch_sub(1, Ordering::AcqRel);
-                    self.rule(aside.held, may_hold, false);
+                    self.rule(aside.held, may_hold, None);
                 }
             }
         }

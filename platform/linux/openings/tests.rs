@@ -187,19 +187,48 @@ fn among_many_threads_a_reader_is_a_reader_and_a_cutter_is_not() {
     if !has_python() {
         return;
     }
-    let among = |flags: &str| {
+    let among = |threads: usize, flags: &str| {
         format!(
             "stop=threading.Event()\n\
-             for _ in range(20): threading.Thread(target=stop.wait,daemon=True).start()\n\
+             for _ in range({threads}): threading.Thread(target=stop.wait,daemon=True).start()\n\
              def go():\n try: os.open(p, {flags}); done.append(1)\n except OSError: pass\n\
              done=[]; t=threading.Thread(target=go); t.start(); t.join(); stop.set(); sys.exit(0 if done else 1)"
         )
     };
-    assert!(ended(lab.open_with(&among("os.O_RDONLY"))));
-    let cutter = lab.open_with(&among("os.O_RDONLY | os.O_TRUNC"));
+    assert!(ended(lab.open_with(&among(12, "os.O_RDONLY"))));
+    let cutter = lab.open_with(&among(12, "os.O_RDONLY | os.O_TRUNC"));
     let (id, _) = lab.book.held(0);
     assert!(lab.openings().answer(id, Verdict::Refuse));
     assert!(!ended(cutter));
+}
+
+#[test]
+fn among_more_threads_than_are_looked_at_a_reader_passes_and_with_a_writer_it_waits_unasked() {
+    let Some(lab) = Lab::new(hold_writers) else { return };
+    if !has_python() {
+        return;
+    }
+    let among = |flags: &str| {
+        format!(
+            "stop=threading.Event()\n\
+             for _ in range(40): threading.Thread(target=stop.wait,daemon=True).start()\n\
+             os.open(p, {flags}); os._exit(0)"
+        )
+    };
+    assert!(ended(lab.open_with(&among("os.O_RDONLY"))), "nobody is asked");
+    let writer = lab.open_with(&among("os.O_WRONLY"));
+    let (id, opening) = lab.book.held(0);
+    assert_eq!(opening.access, Access::Write);
+    let reader = lab.open_with(&among("os.O_RDONLY"));
+    let end = Instant::now() + SOON;
+    while lab.openings().waiting() < 2 {
+        assert!(Instant::now() < end, "it does not open the file");
+        thread::yield_now();
+    }
+    assert!(lab.openings().answer(id, Verdict::Allow));
+    assert!(ended(writer) && ended(reader));
+    let is_asked = |page: &&Said| matches!(page, Said::Held(..));
+    assert_eq!(lock(&lab.book.pages).iter().filter(is_asked).count(), 1, "the reader was asked about");
 }
 
 #[test]

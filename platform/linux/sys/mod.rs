@@ -7,6 +7,7 @@ pub(crate) mod fork;
 pub(crate) mod identity;
 pub(crate) mod landlock;
 pub(crate) mod lease;
+pub(crate) mod pidfd;
 #[cfg(feature = "testing")]
 pub(crate) mod probe;
 pub(crate) mod seccomp;

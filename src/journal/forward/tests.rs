@@ -122,6 +122,7 @@ fn the_writer_is_told_by_its_members() {
         ancestors: vec!["zsh".into(), "tmux".into()],
         user: Some(1000),
         cgroup: None,
+        other_mounts: false,
         certainty: "certain".into(),
     };
     let event = Event::Transient {
@@ -152,6 +153,7 @@ fn what_became_of_a_held_open_is_its_outcome_and_a_refusal_is_worse_than_a_yes()
             name: None,
             user: None,
             cgroup: None,
+            other_mounts: false,
             exe: None,
             argv0: None,
             ancestors: vec![],

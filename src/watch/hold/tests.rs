@@ -18,7 +18,7 @@ pub(super) fn at(millis: u64) -> Moment {
 fn program(pid: u32, name: &str, exe: &str) -> Program {
     let exe = Some(exe.as_bytes().to_vec());
     let (name, started, uid) = (name.as_bytes().to_vec(), Some(u64::from(pid)), Some(1000));
-    Program { pid, started, name, exe, argv0: None, uid, cgroup: None }
+    Program { started, name, exe, uid, ..Program::unknown(pid) }
 }
 
 /// A process of node, started by an agent in a shell.

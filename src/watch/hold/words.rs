@@ -113,6 +113,9 @@ impl Asking {
                     line.push_str(&format!(", {what}{}", shown(value)));
                 }
             }
+            if program.is_elsewhere {
+                line.push_str(", in another mount namespace");
+            }
             if let Some(uid) = program.uid {
                 line.push_str(&format!(", user {uid}"));
             }
@@ -157,14 +160,17 @@ pub fn contested(path: &str, access: Access, limit: u32) -> String {
     format!("keep watch: {path} is contested: refused {limit} times, from now on nobody is asked who wants to {to} it")
 }
 
-/// A program by the name of its file, which is less its own choice than its name.
+/// A program by the name of its file, which is less its own choice than its name; where paths mean something else than here,
+/// the file is its own choice, too.
 fn name_of(program: &Program) -> String {
     let file =
         program.exe.as_deref().and_then(|exe| exe.rsplit(|byte| *byte == b'/').next()).filter(|name| !name.is_empty());
-    match file.unwrap_or(&program.name) {
-        [] => format!("process {}", program.pid),
-        name => certain(&escaped(name)),
-    }
+    let name = match (file, &program.name[..]) {
+        (Some(file), _) => certain(&escaped(file)),
+        (None, []) => format!("process {}", program.pid),
+        (None, name) => format!("a program that calls itself {}", certain(&escaped(name))),
+    };
+    if program.is_elsewhere { format!("{name} in another mount namespace") } else { name }
 }
 
 const fn verb(access: Access) -> &'static str {
@@ -246,11 +252,23 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_a_file_is_named_by_its_name_or_number() {
+    fn a_program_without_a_file_is_what_it_calls_itself_or_a_number() {
         let mut by = node(7);
         by.program.exe = None;
-        assert_eq!(name_of(&by.program), "node");
+        assert_eq!(name_of(&by.program), "a program that calls itself node");
         by.program.name.clear();
         assert_eq!(name_of(&by.program), "process 7");
+    }
+
+    #[test]
+    fn a_program_whose_paths_mean_something_else_is_said_to_be_one() {
+        let mut asking = asking(&[".env"], Access::Write);
+        asking.by.program.is_elsewhere = true;
+        let block = asking.block();
+        assert!(
+            asked(&block).starts_with("keep watch: node in another mount namespace wants to write .env (secrets).")
+        );
+        assert_eq!(block.above, ["  by node (pid 4242, /usr/bin/node in another mount namespace) < claude < zsh"]);
+        assert!(asking.details()[0].contains(", in another mount namespace"), "{:?}", asking.details());
     }
 }
