@@ -14,8 +14,9 @@ use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
 use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
-use crate::state::{StateError, StateFolder};
+use crate::state::{StateError, StateFolder, folder_name};
 use crate::text::escaped;
+use crate::watch::lock::others::Others;
 use crate::watch::report::ReportPath;
 
 use super::exit::{Refusal, RefusalCode, causes};
@@ -129,6 +130,11 @@ impl Ground {
     pub fn flags(&self) -> Option<Arc<dyn Flags>> {
         let guardian = self.guardian.as_ref().filter(|guardian| guardian.may_flag());
         guardian.map(|guardian| Arc::clone(guardian) as Arc<dyn Flags>).or_else(flags::in_process)
+    }
+
+    /// The journals of other watches.
+    pub fn others(&self) -> Others {
+        Others::beside(&self.state_top, &folder_name(self.tree.path(), self.tree.id()), self.owner)
     }
 
     /// The tree's path, for people.

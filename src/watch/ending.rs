@@ -100,6 +100,8 @@ impl Session {
                 wanted.insert(Digest::of(&serialize_attributes(&row.snapshot.xattrs)));
             }
         }
+        // By it the next start tells what this run has covered.
+        wanted.extend(self.options.rule_file);
         let directories = self.baseline.directories().filter(|(_, directory)| !directory.xattrs.is_empty());
         wanted.extend(directories.map(|(_, directory)| Digest::of(&serialize_attributes(&directory.xattrs))));
         // What cannot be removed is a little space, no fault of the watch.

@@ -7,6 +7,7 @@ use platform::event::Powers;
 use crate::journal::Asked;
 use crate::rules::Rule;
 
+use super::lock::Locked;
 use super::machine::Outcome;
 
 /// `1 protected file`, `2 protected files`.
@@ -30,16 +31,12 @@ pub fn started(
     timeout: Duration,
     frozen: bool,
     scope: Option<&str>,
-    promises: Option<&str>,
 ) -> String {
     let mut line = format!(
         "keep watch: {} in {root}; {backend}; undecided changes are restored after {} s",
         counted(files, "protected file"),
         timeout.as_secs()
     );
-    if let Some(promises) = promises {
-        line.push_str(&format!("; {promises}"));
-    }
     if frozen {
         line.push_str(" (dependencies frozen)");
     }
@@ -139,9 +136,21 @@ pub fn contested(path: &str, limit: u32) -> String {
     format!("keep watch: {path} is contested: refused {limit} times, from now on restored without asking")
 }
 
-/// What can be done about the lock.
-pub fn can_unlock() -> String {
-    format!("keep watch: u unlocks one path for {} s", super::lock::minutes::MINUTE.as_secs())
+/// How much is locked, and what can be done about it.
+pub fn locked(locked: Locked) -> String {
+    if locked == Locked::default() {
+        return format!("keep watch: {locked}");
+    }
+    format!("keep watch: {locked}; u unlocks one path for {} s", super::lock::minutes::MINUTE.as_secs())
+}
+
+/// Another watch has locked some of what is protected here.
+pub fn locked_by_another(count: usize) -> String {
+    let (are, them) = if count == 1 { ("is", "it") } else { ("are", "them") };
+    format!(
+        "keep watch: {} {are} locked by another keep watch; this one locks {them} within two minutes after it has ended",
+        counted(count, "path")
+    )
 }
 
 /// A path can be changed for a while.
@@ -181,8 +190,17 @@ pub fn left_locked(path: &str, reason: &str) -> String {
 
 /// What differs from the last run.
 pub fn changed_between(paths: &[String]) -> String {
+    listed("changed while nobody watched", paths)
+}
+
+/// What the last run did not cover.
+pub fn newly_covered(paths: &[String]) -> String {
+    listed("newly covered since the last run", paths)
+}
+
+fn listed(what: &str, paths: &[String]) -> String {
     const SHOWN: usize = 20;
-    let mut line = format!("keep watch: {} changed while nobody watched: ", counted(paths.len(), "protected file"));
+    let mut line = format!("keep watch: {} {what}: ", counted(paths.len(), "protected file"));
     line.push_str(&paths[..paths.len().min(SHOWN)].join(", "));
     if paths.len() > SHOWN {
         line.push_str(&format!(" and {} more", paths.len() - SHOWN));
@@ -196,14 +214,21 @@ mod tests {
 
     #[test]
     fn the_start_line_says_what_is_special() {
-        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None, None);
+        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None);
         assert_eq!(
             plain,
             "keep watch: 23 protected files in /repo; fanotify; undecided changes are restored after 20 s"
         );
-        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"), Some("x is held"));
+        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"));
         assert!(special.starts_with("keep watch: 1 protected file in /r; poll;"), "{special}");
-        assert!(special.ends_with("after 7 s; x is held (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+        assert!(special.ends_with("after 7 s (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+    }
+
+    #[test]
+    fn how_much_is_locked_is_said_with_the_key_that_unlocks() {
+        let said = locked(Locked { files: 12, folders: 1 });
+        assert_eq!(said, "keep watch: locked: 12 files, 1 folder; u unlocks one path for 60 s");
+        assert_eq!(locked(Locked::default()), "keep watch: locked: nothing");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use platform::{Flags, Moment, Place};
 
 use crate::baseline::{Content, Row, Snapshot};
 use crate::cli::exit::{Refusal, RefusalCode};
-use crate::journal::Event;
+use crate::journal::{Event, Object};
 use crate::rules::Mode;
 
 use super::acting::write;
@@ -20,6 +20,7 @@ use super::lines::{self, counted};
 use super::lock::choice::Choice;
 use super::lock::minutes::Minutes;
 use super::lock::objects::{Hindrance, Locks, Outcome};
+use super::lock::waiting::Waiting;
 use super::lock::{Locked, Pen};
 use super::session::Session;
 use super::survey::whole_folders;
@@ -36,6 +37,8 @@ pub(super) struct Locking {
     taken_off: BTreeSet<Place>,
     /// Places that could not be locked, and when that is tried again.
     later: BTreeMap<Place, Moment>,
+    /// Places that another watch has locked.
+    waiting: Waiting,
     /// What is being chosen from.
     pub(super) choice: Option<Choice>,
     /// How many choices there were, and whether another one is wanted.
@@ -80,6 +83,7 @@ impl Locking {
             minutes: Minutes::default(),
             taken_off: BTreeSet::new(),
             later: BTreeMap::new(),
+            waiting: Waiting::default(),
             choice: None,
             choices: 0,
             is_wanted: false,
@@ -101,7 +105,11 @@ impl Session {
         let refused = self.lock_these(&places);
         let locked = self.lock.as_ref().map(|lock| lock.locks.count()).unwrap_or_default();
         let sentences = reasons(&refused);
-        if locked == Locked::default() && wanted > 0 && !self.options.best_effort {
+        let anothers = refused.iter().filter(|(_, hindrance)| *hindrance == Hindrance::Another).count();
+        if anothers > 0 {
+            self.say(&lines::locked_by_another(anothers));
+        }
+        if locked == Locked::default() && wanted > 0 && anothers == 0 && !self.options.best_effort {
             return Err(Refusal::new(
                 RefusalCode::BackendUnavailable,
                 format!("--lock: no protected file can be locked: {}", sentences.join("; ")),
@@ -170,8 +178,7 @@ impl Session {
     }
 
     fn lock_or_later(&mut self, places: &[Place]) {
-        let refused = self.lock_these(places);
-        for (place, hindrance) in refused {
+        for (place, hindrance) in self.lock_these(places) {
             if let Hindrance::Failed(reason) = hindrance {
                 let shown = self.parts.roots.shown(&place);
                 let now = self.now();
@@ -191,12 +198,27 @@ impl Session {
                 self.to_look.entry(place).or_insert(now);
             }
         }
-        refused
+        refused.into_iter().map(|(place, hindrance)| self.by_whom(place, hindrance, now)).collect()
+    }
+
+    /// Tells a lock of another watch from what else was immutable before; it is ours to lock once that one has released it.
+    fn by_whom(&mut self, place: Place, hindrance: Hindrance, now: Moment) -> (Place, Hindrance) {
+        if hindrance != Hindrance::Foreign {
+            return (place, hindrance);
+        }
+        let stat = self.parts.roots.get(place.root).stat(&place.path).ok().flatten();
+        if !stat.is_some_and(|stat| self.parts.others.have_flagged(Object::of(&stat))) {
+            return (place, hindrance);
+        }
+        if let Some(lock) = &mut self.lock {
+            lock.waiting.add(place.clone(), now);
+        }
+        (place, Hindrance::Another)
     }
 
     // What is seen of it.
 
-    /// The snapshot without a flag that is ours, or an earlier run's. One that is missing is noted.
+    /// The snapshot without a flag that is ours, an earlier run's, or another watch's. One of ours that is missing is noted.
     pub(super) fn without_our_flag(&mut self, place: &Place, mut now: Snapshot) -> Snapshot {
         let Some(id) = now.id() else { return now };
         if self.parts.left_locked.contains(&id) {
@@ -208,8 +230,21 @@ impl Session {
                 lock.taken_off.insert(place.clone());
             }
             now.immutable = false;
+        } else if now.immutable && self.is_anothers(place, &now) {
+            now.immutable = false;
         }
         now
+    }
+
+    /// Whether another watch has made immutable what was found at the place.
+    fn is_anothers(&mut self, place: &Place, found: &Snapshot) -> bool {
+        let Some(stat) = found.stat else { return false };
+        if self.parts.others.have_flagged(Object::of(&stat)) {
+            return true;
+        }
+        // It may have been released, and its journal may say so, since it was looked at.
+        let now = self.parts.roots.get(place.root).stat(&place.path).ok().flatten();
+        now.is_some_and(|now| now.id == stat.id && !now.immutable)
     }
 
     /// One round of the sweep: folders whose flag is gone, and what could not be locked before.
@@ -221,8 +256,11 @@ impl Session {
             |place: &&Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if !stat.immutable);
         let off: Vec<Place> = folders.filter(is_off).cloned().collect();
         lock.taken_off.extend(off);
-        let due: Vec<Place> = lock.later.extract_if(.., |_, due| *due <= now).map(|(place, _)| place).collect();
-        for place in due {
+        let is_locked =
+            |place: &Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if stat.immutable);
+        let released = lock.waiting.take_due(now, is_locked);
+        let due = lock.later.extract_if(.., |_, due| *due <= now).map(|(place, _)| place);
+        for place in due.chain(released).collect::<Vec<_>>() {
             if self.baseline.get(&place).is_some() {
                 self.lock_around(&place);
             } else if self.parts.rules.covers_whole(&place) {

@@ -17,6 +17,7 @@ mod locking;
 mod looking;
 pub mod machine;
 mod new_dirs;
+pub mod previous;
 pub mod promises;
 mod question;
 pub mod recovery;

@@ -12,8 +12,9 @@ use platform::lock::Lock;
 use platform::notify::Notifier;
 use platform::{Account, Clock, FileId, Flags, LostCause, Moment, Place, Stat};
 
-use crate::baseline::{Baseline, Snapshot};
+use crate::baseline::Baseline;
 use crate::cli::exit::Refusal;
+use crate::digest::Digest;
 use crate::journal::forward::Couriers;
 use crate::journal::{Journal, SessionLog, rfc3339};
 use crate::roots::Roots;
@@ -28,10 +29,12 @@ use super::expected::Expected;
 use super::guest::{Guest, Opening};
 use super::hold::{self, Hold, Passes};
 use super::inbox::Inbox;
+use super::lock::others::Others;
 use super::locking::Locking;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
 use super::new_dirs::NewDirs;
+use super::previous::Previous;
 use super::promises::Promises;
 use super::report::ReportPath;
 use super::sweep::Sweep;
@@ -83,6 +86,8 @@ pub struct Parts {
     pub flags: Option<Arc<dyn Flags>>,
     /// What an earlier run left immutable and this one cannot release: that is no change.
     pub left_locked: BTreeSet<FileId>,
+    /// The journals of other watches: what they have made immutable is no change either.
+    pub others: Others,
 }
 
 /// How this watch was asked for.
@@ -104,6 +109,8 @@ pub struct Options {
     pub max_file_bytes: u64,
     /// What a file has that is made by the person's own programs.
     pub new_file: NewFile,
+    /// The rule file's content, which the next start compares its own with.
+    pub rule_file: Option<Digest>,
     /// Whether dependencies are frozen.
     pub frozen: bool,
     /// The allowed area.
@@ -185,7 +192,7 @@ pub struct Session {
     /// When everything was last listed again after an overflow of ours, and when it has to be.
     pub(super) listed: Option<Moment>,
     pub(super) list_at: Option<Moment>,
-    pub(super) previous: BTreeMap<Place, Snapshot>,
+    pub(super) previous: Previous,
     pub(super) end: Option<End>,
     /// Why the watch cannot start after all.
     pub(super) failed_start: Option<Refusal>,
@@ -206,7 +213,7 @@ impl Session {
         machine: Machine,
         baseline: Baseline,
         expected: Expected,
-        previous: BTreeMap<Place, Snapshot>,
+        previous: Previous,
         tally: Tally,
     ) -> Self {
         let (now, begun) = (parts.clock.now(), parts.clock.wall());

@@ -56,7 +56,8 @@ fn row(path: &str, access: &str, decision: &str) -> (String, String, String) {
 fn an_open_for_writing_waits_for_the_answer_and_nothing_is_written_before() {
     let lab = Sandbox::new();
     let Some(mut watch) = holding(&lab, &[]) else { return };
-    watch.says("opens for writing are held, other changes are undone");
+    watch.says("keep watch: opens for writing are held");
+    watch.says("keep watch: other changes (renames, removals, bits, truncate) are undone");
     let program = Program::start(&lab, "echo B=2 >> .env");
     watch.says("wants to write .env (secrets). Let it? [a]llow / [r]efuse; refused in ");
     assert!(is_untouched(&lab), "it is written already");
