@@ -75,6 +75,7 @@ impl Session {
             Effect::Keep(seen) => self.keep(seen),
             Effect::Contest(place) => {
                 let shown = self.parts.roots.shown(&place);
+                self.parts.console.offer_asking_again();
                 self.say(&lines::contested(&shown, self.options.contest_limit));
                 self.tally.note(Event::Contested { path: self.parts.roots.stored(&place) });
             }

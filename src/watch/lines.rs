@@ -133,7 +133,14 @@ pub fn linked(path: &str, rule: Rule, names: u64) -> String {
 
 /// A path is contested from now on.
 pub fn contested(path: &str, limit: u32) -> String {
-    format!("keep watch: {path} is contested: refused {limit} times, from now on restored without asking")
+    format!(
+        "keep watch: {path} is contested: refused {limit} times, from now on restored without asking; c takes that back"
+    )
+}
+
+/// A path is contested no longer.
+pub fn asked_again(path: &str) -> String {
+    format!("keep watch: {path} is asked about again")
 }
 
 /// How much is locked, and what can be done about it.

@@ -17,7 +17,6 @@ use crate::rules::Mode;
 
 use super::acting::write;
 use super::lines::{self, counted};
-use super::lock::choice::Choice;
 use super::lock::minutes::Minutes;
 use super::lock::objects::{Hindrance, Locks, Outcome};
 use super::lock::waiting::Waiting;
@@ -39,11 +38,6 @@ pub(super) struct Locking {
     later: BTreeMap<Place, Moment>,
     /// Places that another watch has locked.
     waiting: Waiting,
-    /// What is being chosen from.
-    pub(super) choice: Option<Choice>,
-    /// How many choices there were, and whether another one is wanted.
-    pub(super) choices: u64,
-    pub(super) is_wanted: bool,
 }
 
 /// Writes entries among those of the watch.
@@ -84,9 +78,6 @@ impl Locking {
             taken_off: BTreeSet::new(),
             later: BTreeMap::new(),
             waiting: Waiting::default(),
-            choice: None,
-            choices: 0,
-            is_wanted: false,
         }
     }
 }
@@ -269,7 +260,7 @@ impl Session {
         }
     }
 
-    /// What is due: minutes that are over, flags to be set again, the choice.
+    /// What is due: minutes that are over, flags to be set again.
     pub(super) fn tend_lock(&mut self) {
         let now = self.now();
         let Some(lock) = &mut self.lock else { return };
@@ -282,7 +273,6 @@ impl Session {
         for place in taken_off {
             self.set_again(&place, now);
         }
-        self.tend_choice(now);
     }
 
     fn minute_is_over(&mut self, place: &Place) {
@@ -318,9 +308,7 @@ impl Session {
 
     /// When the lock needs attention, if nothing else happens.
     pub(super) fn lock_wake_at(&self, now: Moment) -> Option<Moment> {
-        let lock = self.lock.as_ref()?;
-        let choice = lock.choice.as_ref().map(|choice| choice.deadline(self.questions()));
-        [choice, lock.minutes.wake_at(now)].into_iter().flatten().min()
+        self.lock.as_ref()?.minutes.wake_at(now)
     }
 }
 

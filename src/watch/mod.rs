@@ -4,6 +4,8 @@ mod acting;
 mod already_open;
 pub mod approvals;
 mod asking;
+pub mod choice;
+mod choosing;
 pub mod console;
 mod ending;
 pub mod expected;
@@ -28,7 +30,6 @@ pub mod survey;
 pub mod sweep;
 mod sweeping;
 pub mod tally;
-mod unlocking;
 mod unread;
 pub mod writers;
 

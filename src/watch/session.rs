@@ -24,6 +24,7 @@ use crate::store::{Objects, Quarantine};
 
 use super::already_open::AlreadyOpen;
 use super::approvals::{Approvals, NewFile};
+use super::choosing::Choosing;
 use super::console::Console;
 use super::expected::Expected;
 use super::guest::{Guest, Opening};
@@ -186,6 +187,8 @@ pub struct Session {
     pub(super) sweep_at: Moment,
     /// What is locked, if anything is to be.
     pub(super) lock: Option<Locking>,
+    /// What the person chooses from, if anything.
+    pub(super) choosing: Choosing,
     /// The gate in this terminal, once it serves.
     pub(super) guest: Option<Guest>,
     pub(super) polling: Option<Box<dyn Subscription>>,
@@ -245,6 +248,7 @@ impl Session {
             tally,
             sweep: Sweep::default(),
             lock: None,
+            choosing: Choosing::default(),
             guest: None,
             polling: None,
             listed: None,
@@ -264,6 +268,7 @@ impl Session {
             self.step(Input::Tick);
             self.step_held(hold::Input::Tick);
             self.tend_lock();
+            self.tend_choice();
             self.draw();
             if now >= self.sweep_at {
                 self.sweep_round(now);
@@ -299,7 +304,7 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
-        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now)];
+        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now), self.choice_wake_at()];
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
         let wake = wake.into_iter().chain(further).flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);
