@@ -179,6 +179,7 @@ impl Session {
     fn restore(&mut self, refused: Refused) {
         let place = &refused.seen.place;
         let loosened = self.loosen(place);
+        let missing = self.missing_above(place);
         let absent = Snapshot::absent();
         let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot).clone();
         let at = rfc3339(self.parts.clock.wall());
@@ -239,6 +240,9 @@ impl Session {
                 let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
                 self.step(Input::Restored(place.clone()));
                 self.restored(&refused, ids);
+                if let Some(missing) = missing {
+                    self.say_where_the_rest_is(missing);
+                }
                 self.lock_around(place);
             }
             Err(error) => {

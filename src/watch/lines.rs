@@ -190,6 +190,20 @@ pub fn not_unlocked(path: &str, reason: &str) -> String {
     format!("keep watch: {path} could not be unlocked: {reason}")
 }
 
+/// git is somewhere else than before, and locked files are not.
+pub fn another_branch() -> &'static str {
+    "keep watch: git is at another branch or commit; locked files were left as they were: git status names them, u unlocks"
+}
+
+/// Of a folder that vanished only protected files were put back; where it is `now`, if that is known.
+pub fn put_back_in_part(folder: &str, now: Option<&str>) -> String {
+    let (what, rest) = match now {
+        Some(now) => (format!("{folder}/ was moved to {now}/"), "the rest of it is still there"),
+        None => (format!("{folder}/ was removed or moved away"), "the rest of it was not"),
+    };
+    format!("keep watch: {what}; what is protected in it was put back, {rest}")
+}
+
 /// The watch ends, and a path stays locked.
 pub fn left_locked(path: &str, reason: &str) -> String {
     format!("keep watch: {path} stays locked: {reason}; sudo keep recover unlocks what is there")

@@ -16,6 +16,7 @@ use crate::journal::{Event, Object};
 use crate::rules::Mode;
 
 use super::acting::write;
+use super::branch::Branch;
 use super::lines::{self, counted};
 use super::lock::minutes::Minutes;
 use super::lock::objects::{Hindrance, Locks, Outcome};
@@ -38,6 +39,8 @@ pub(super) struct Locking {
     later: BTreeMap<Place, Moment>,
     /// Places that another watch has locked.
     waiting: Waiting,
+    /// Where git is.
+    branch: Branch,
 }
 
 /// Writes entries among those of the watch.
@@ -78,6 +81,7 @@ impl Locking {
             taken_off: BTreeSet::new(),
             later: BTreeMap::new(),
             waiting: Waiting::default(),
+            branch: Branch::default(),
         }
     }
 }
@@ -88,7 +92,10 @@ impl Session {
     /// Locks what can be locked of the baseline. A refusal if nothing can, although something is protected.
     pub(super) fn lock_everything(&mut self) -> Result<Option<Locked>, Refusal> {
         let Some(flags) = self.parts.flags.take() else { return Ok(None) };
-        self.lock = Some(Locking::new(flags));
+        let mut lock = Locking::new(flags);
+        // Where git is now: the first look finds no change.
+        lock.branch.has_changed(self.parts.roots.tree());
+        self.lock = Some(lock);
         let files = self.baseline.rows().filter(|(_, row)| is_lockable(row)).map(|(place, _)| place.clone());
         let mut places: Vec<Place> = files.collect();
         let wanted = places.len();
@@ -246,12 +253,17 @@ impl Session {
         let is_off =
             |place: &&Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if !stat.immutable);
         let off: Vec<Place> = folders.filter(is_off).cloned().collect();
+        let has_gone = lock.branch.has_changed(roots.tree()) && lock.locks.count() != Locked::default();
         lock.taken_off.extend(off);
         let is_locked =
             |place: &Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if stat.immutable);
         let released = lock.waiting.take_due(now, is_locked);
         let due = lock.later.extract_if(.., |_, due| *due <= now).map(|(place, _)| place);
-        for place in due.chain(released).collect::<Vec<_>>() {
+        let due: Vec<Place> = due.chain(released).collect();
+        if has_gone {
+            self.say(lines::another_branch());
+        }
+        for place in due {
             if self.baseline.get(&place).is_some() {
                 self.lock_around(&place);
             } else if self.parts.rules.covers_whole(&place) {

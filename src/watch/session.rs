@@ -34,6 +34,7 @@ use super::lock::others::Others;
 use super::locking::Locking;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
+use super::moved::Remade;
 use super::new_dirs::NewDirs;
 use super::previous::Previous;
 use super::promises::Promises;
@@ -187,6 +188,8 @@ pub struct Session {
     pub(super) sweep_at: Moment,
     /// What is locked, if anything is to be.
     pub(super) lock: Option<Locking>,
+    /// The folder that was put back last of those that vanished.
+    pub(super) remade: Remade,
     /// What the person chooses from, if anything.
     pub(super) choosing: Choosing,
     /// The gate in this terminal, once it serves.
@@ -248,6 +251,7 @@ impl Session {
             tally,
             sweep: Sweep::default(),
             lock: None,
+            remade: None,
             choosing: Choosing::default(),
             guest: None,
             polling: None,

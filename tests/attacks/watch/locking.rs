@@ -323,6 +323,37 @@ fn git_works_with_locked_hooks_and_secrets() {
 }
 
 #[test]
+fn a_checkout_that_leaves_locked_files_behind_is_said_and_an_attempt_is_asked_about_by_nobody() {
+    if !can_lock() {
+        return skip("immutable");
+    }
+    let lab = Lab::new();
+    fs::remove_dir_all(lab.path(".git")).expect("removes");
+    lab.git(&["init", "-q", "-b", "main"]);
+    lab.write(".git/hooks/pre-commit", b"#!/bin/sh\n");
+    lab.write("CLAUDE.md", b"# one\n");
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "one"]);
+    lab.git(&["checkout", "-q", "-b", "side"]);
+    lab.write("CLAUDE.md", b"# two\n");
+    lab.write("free.txt", b"two\n");
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "two"]);
+    lab.git(&["checkout", "-q", "main"]);
+    let mut watch = lab.watch(&["--lock", "--hold", "--decision-timeout", "300"]);
+    watch.says("keep watch: locked: ");
+    // Refused by the flag before the open is held.
+    assert!(!lab.command("sh").args(["-c", "echo x >> .env"]).status().expect("runs").success());
+    let _some_of_it_is_refused = lab.command("git").args(["checkout", "-q", "side"]).output().expect("runs");
+    watch.says("keep watch: git is at another branch or commit; locked files were left as they were");
+    assert_eq!(fs::read(lab.path("CLAUDE.md")).expect("reads"), b"# one\n");
+    assert!(lab.path("free.txt").exists());
+    let ended = watch.stop();
+    assert!(!ended.text.contains("Let it?") && !ended.text.contains("Keep it?"), "{}", ended.text);
+    ended.came_to(0, &[]);
+}
+
+#[test]
 fn after_a_kill_the_next_start_with_privilege_unlocks_and_one_without_names_what_is_locked() {
     if !can_lock() {
         return skip("immutable");
