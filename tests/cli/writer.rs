@@ -86,8 +86,8 @@ fn who_moves_a_folder_away_is_named_for_what_lay_in_it() {
     }
     for folder in ["svc", ".claude"] {
         let lab = Sandbox::new();
-        lab.write(&format!("{folder}/.env"), b"S=1\n");
-        lab.write(&format!("{folder}/deep/.env.local"), b"S=2\n");
+        lab.write(format!("{folder}/.env"), b"S=1\n");
+        lab.write(format!("{folder}/deep/.env.local"), b"S=2\n");
         let Some(mut watch) = watch(&lab) else { return };
         // It lives on, so that it can be looked at whenever the event is read.
         let mut mover = shell(
