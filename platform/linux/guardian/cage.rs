@@ -156,7 +156,7 @@ pub(super) fn enter(settings: Settings, watch: u32, socket: BorrowedFd<'_>) -> R
     if support.landlock.is_some() {
         landlock::restrict_all_but_reading(&Plan::new(support))?;
     }
-    filter::restrict_to(&[calls::CALLS, calls::OLD_CALLS]).map_err(ConfineError::Filter)?;
+    filter::restrict_to(&[calls::CALLS]).map_err(ConfineError::Filter)?;
     calls::possible(watch, socket).map_or(Ok(()), |what| Err(CageError::Possible(what)))
 }
 

@@ -1,7 +1,7 @@
 //! Starting the guardian, and talking to it from the watch.
 
 mod cage;
-mod calls;
+pub(super) mod calls;
 mod watching;
 
 use std::fs::{self, File};
