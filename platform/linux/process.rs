@@ -13,6 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use rustix::io::Errno;
 
+use crate::clock::Moment;
 use crate::process::{Open, Process, Running, parse_descriptor, parse_group, parse_mapping, parse_stat, parse_user};
 use crate::stat::FileId;
 
@@ -42,6 +43,14 @@ pub(crate) fn running(pid: u32) -> io::Result<Option<Running>> {
 pub(crate) fn standing(pid: u32) -> (Option<u32>, Option<Vec<u8>>) {
     let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).ok();
     (read("status").as_deref().and_then(parse_user), read("cgroup").as_deref().and_then(parse_group))
+}
+
+/// Ticks in a second, as start times count them: `USER_HZ` of asm-generic/param.h.
+const TICKS: u64 = 100;
+
+/// When a process began that has this start time; up to one tick too early.
+pub(crate) fn started(start_time: u64) -> Option<Moment> {
+    start_time.checked_mul(1_000_000_000 / TICKS).map(Moment::from_nanos)
 }
 
 /// The longest first word that is kept.
@@ -108,5 +117,21 @@ pub(crate) fn opened_by(pid: u32, of: &BTreeSet<FileId>, tell: &mut dyn FnMut(Op
                 found(*object, true);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::clock::{Clock as _, Moment, SystemClock};
+    use crate::process::{began_by, own_pid, start_time};
+
+    #[test]
+    fn a_process_has_begun_by_now_and_not_long_before() {
+        let start = start_time(own_pid()).expect("we may look").expect("we exist");
+        let now = SystemClock.now();
+        assert!(began_by(start, now));
+        assert!(!began_by(start, Moment::default()));
+        // One that began an hour from now, counted as this kernel counts.
+        assert!(!began_by(start + 3600 * super::TICKS, now));
     }
 }
