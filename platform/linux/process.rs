@@ -124,6 +124,9 @@ pub(crate) fn opened_by(pid: u32, of: &BTreeSet<FileId>, tell: &mut dyn FnMut(Op
 mod tests {
     use crate::clock::{Clock as _, Moment, SystemClock};
     use crate::process::{began_by, own_pid, start_time};
+    use crate::witness::Witness;
+    use crate::writer::{Account as _, Certainty, Writer};
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_has_begun_by_now_and_not_long_before() {
@@ -133,5 +136,18 @@ mod tests {
         assert!(!began_by(start, Moment::default()));
         // One that began an hour from now, counted as this kernel counts.
         assert!(!began_by(start + 3600 * super::TICKS, now));
+    }
+
+    #[test]
+    fn who_had_a_number_is_at_most_likely_and_nobody_who_began_later() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("starts");
+        let witness = Witness::new(None);
+        let had = witness.opener(child.id(), SystemClock.now());
+        assert_eq!((had.certainty, had.program.pid), (Certainty::Likely, child.id()));
+        assert!(!had.program.name.is_empty());
+        // Before the boot of anybody: another had the number then.
+        assert_eq!(witness.opener(child.id(), Moment::default()), Writer::unknown(child.id()));
+        drop(child.stdin.take());
+        child.wait().expect("ends");
     }
 }
