@@ -48,6 +48,12 @@ pub fn open(args: &WatchArgs, wanted: Wanted, dir: &Dir, user: u32) -> Opened {
     Opened { privileged, guardian, trouble }
 }
 
+/// Tries whether a guardian can be had for a user: one is made, shows that it is confined, and is ended.
+pub fn try_it(user: u32) -> Result<(), String> {
+    let group = openings::group().map_err(|error| error.to_string())?;
+    Guardian::start(group.as_fd(), &[], settings(OnDeath::Refuse, user)).map(drop).map_err(|error| causes(&error))
+}
+
 /// A guardian that only takes off flags which a watch has left; `None` without the privilege.
 pub fn for_flags(user: u32) -> Option<Arc<Guardian>> {
     flags::in_process()?;
