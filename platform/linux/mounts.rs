@@ -21,7 +21,8 @@ pub fn parse(text: &[u8]) -> impl Iterator<Item = Mount> + '_ {
     })
 }
 
-fn unescape(field: &[u8]) -> Vec<u8> {
+/// A path as it is, from a field of the text.
+pub(super) fn unescape(field: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&byte, after)) = rest.split_first() {

@@ -15,6 +15,7 @@ mod attacks;
 mod deaths;
 mod ends;
 mod flags;
+mod footing;
 mod many;
 mod openers;
 mod stops;
@@ -40,6 +41,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
         .chain(flags::CASES)
         .chain(many::CASES)
         .chain(attacks::CASES)
+        .chain(footing::CASES)
 }
 
 /// Without arguments, or with a filter as `cargo test` passes it: runs the cases. Otherwise it is one of the processes of a

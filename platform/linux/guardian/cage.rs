@@ -1,7 +1,7 @@
 //! What the guardian gives up before it keeps watch: everything but a few descriptors and, perhaps, one capability.
 //!
-//! The order matters: numbers before limits, the user of its file accesses before the capabilities that go with it, tracing
-//! after both, since a change of user resets it; Landlock and the filter last.
+//! The order matters: numbers before limits, its footing before anything is given up, the user of its file accesses before
+//! the capabilities that go with it, tracing after both, since a change of user resets it; Landlock and the filter last.
 //! Source: setfsuid(2): the kernel's checks of owners go by it, those of kill(2) and ptrace(2) do not; capabilities(7).
 
 use std::io;
@@ -17,6 +17,7 @@ use super::super::confine::{confine_support, limit};
 use super::super::sys::{descriptors, identity};
 use super::super::{child, filter, landlock, numbers};
 use super::calls;
+use super::footing::{self, FootingError};
 use crate::clock::{Clock, SystemClock};
 use crate::confine::{ConfineError, Plan};
 use crate::guardian::Settings;
@@ -35,6 +36,8 @@ const MAX_MEMORY: u64 = 256 << 20;
 pub(super) enum CageError {
     #[error("cannot {operation}: {source}")]
     Call { operation: &'static str, source: io::Error },
+    #[error(transparent)]
+    Footing(#[from] FootingError),
     #[error(transparent)]
     Confine(#[from] ConfineError),
     #[error("{}", cause(.0))]
@@ -144,6 +147,7 @@ pub(super) fn enter(settings: Settings, watch: u32, socket: BorrowedFd<'_>) -> R
     }
     let is_root = privilege::is_root();
     if is_root {
+        footing::stand()?;
         identity::setgroups(&[]).map_err(call("leave the groups"))?;
         if !identity::setfsuid(settings.user) {
             return Err(CageError::Call { operation: "access files as the user", source: io::ErrorKind::Other.into() });

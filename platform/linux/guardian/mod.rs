@@ -2,6 +2,7 @@
 
 mod cage;
 pub(super) mod calls;
+mod footing;
 mod notes;
 mod watching;
 

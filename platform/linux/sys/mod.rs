@@ -10,6 +10,7 @@ pub(crate) mod lease;
 pub(crate) mod pidfd;
 #[cfg(feature = "testing")]
 pub(crate) mod probe;
+pub(crate) mod scheduling;
 pub(crate) mod seccomp;
 pub(crate) mod signal_of;
 pub(crate) mod socket_filter;
