@@ -11,16 +11,16 @@ use crate::stat::FileId;
 
 /// The longest note in bytes.
 pub const LONGEST: usize = 4096;
-/// Rows in the book; what is refused beyond them is counted.
+/// Rows in the book for what was refused, and as many for what was let through; what comes beyond them is counted.
 const MOST_ROWS: usize = 1024;
 
 const NUMBER: usize = 4;
-const ROW: usize = 8 + 8 + 4 + 4 + 8;
+const ROW: usize = 8 + 8 + 4 + 4 + 8 + 1;
 const HEAD: usize = 1;
 
-/// Opens of one object by one process that were refused while the watch was stopped.
+/// Opens of one object by one process that were answered while the watch was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TurnedAway {
+pub struct Relieved {
     /// The object.
     pub object: FileId,
     /// The process's number.
@@ -29,6 +29,8 @@ pub struct TurnedAway {
     pub opens: u32,
     /// When it was the last time.
     pub at: Moment,
+    /// Whether they went through, as they were for reading only.
+    pub is_let: bool,
 }
 
 /// One packet.
@@ -36,10 +38,15 @@ pub struct TurnedAway {
 pub enum Note {
     /// What the watch had read under these numbers was answered.
     Settled(Vec<i32>),
-    /// What nobody had read was refused.
-    TurnedAway(Vec<TurnedAway>),
-    /// So many opens more were refused.
-    More(u64),
+    /// What nobody had read was answered.
+    Relieved(Vec<Relieved>),
+    /// So many opens more were refused, and so many let through.
+    More {
+        /// Refused.
+        refused: u64,
+        /// Let through.
+        let_through: u64,
+    },
 }
 
 impl Note {
@@ -49,18 +56,21 @@ impl Note {
             Note::Settled(numbers) => {
                 [b's'].into_iter().chain(numbers.iter().flat_map(|number| number.to_ne_bytes())).collect()
             }
-            Note::TurnedAway(rows) => {
+            Note::Relieved(rows) => {
                 let mut packet = vec![b'r'];
-                for TurnedAway { object, pid, opens, at } in rows {
+                for Relieved { object, pid, opens, at, is_let } in rows {
                     packet.extend(object.dev.to_ne_bytes());
                     packet.extend(object.ino.to_ne_bytes());
                     packet.extend(pid.to_ne_bytes());
                     packet.extend(opens.to_ne_bytes());
                     packet.extend(at.as_nanos().to_ne_bytes());
+                    packet.push(u8::from(*is_let));
                 }
                 packet
             }
-            Note::More(opens) => [b'm'].into_iter().chain(opens.to_ne_bytes()).collect(),
+            Note::More { refused, let_through } => {
+                [b'm'].into_iter().chain(refused.to_ne_bytes()).chain(let_through.to_ne_bytes()).collect()
+            }
         }
     }
 
@@ -74,25 +84,32 @@ impl Note {
             }
             b'r' => {
                 let (rows, []) = rest.as_chunks::<ROW>() else { return None };
-                Some(Note::TurnedAway(rows.iter().map(row).collect::<Option<_>>()?))
+                Some(Note::Relieved(rows.iter().map(row).collect::<Option<_>>()?))
             }
-            b'm' => Some(Note::More(u64::from_ne_bytes(rest.try_into().ok()?))),
+            b'm' => {
+                let ([refused, let_through], []) = rest.as_chunks() else { return None };
+                Some(Note::More {
+                    refused: u64::from_ne_bytes(*refused),
+                    let_through: u64::from_ne_bytes(*let_through),
+                })
+            }
             _ => None,
         }
     }
 }
 
-fn row(bytes: &[u8; ROW]) -> Option<TurnedAway> {
+fn row(bytes: &[u8; ROW]) -> Option<Relieved> {
     let (dev, rest) = bytes.split_first_chunk()?;
     let (ino, rest) = rest.split_first_chunk()?;
     let (pid, rest) = rest.split_first_chunk()?;
     let (opens, rest) = rest.split_first_chunk()?;
-    let (at, _) = rest.split_first_chunk()?;
-    Some(TurnedAway {
+    let (at, rest) = rest.split_first_chunk()?;
+    Some(Relieved {
         object: FileId { dev: u64::from_ne_bytes(*dev), ino: u64::from_ne_bytes(*ino) },
         pid: u32::from_ne_bytes(*pid),
         opens: u32::from_ne_bytes(*opens),
         at: Moment::from_nanos(u64::from_ne_bytes(*at)),
+        is_let: rest != [0],
     })
 }
 
@@ -100,14 +117,54 @@ fn row(bytes: &[u8; ROW]) -> Option<TurnedAway> {
 #[derive(Debug, Default)]
 pub struct Book {
     settled: Vec<i32>,
-    turned_away: BTreeMap<(FileId, u32), (u32, Moment)>,
+    refused: Rows,
+    let_through: Rows,
+}
+
+/// Answers of one kind.
+#[derive(Debug, Default)]
+struct Rows {
+    rows: BTreeMap<(FileId, u32), (u32, Moment)>,
     more: u64,
+}
+
+impl Rows {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.more == 0
+    }
+
+    fn note(&mut self, object: FileId, pid: u32, at: Moment) {
+        let is_full = self.rows.len() >= MOST_ROWS;
+        match self.rows.get_mut(&(object, pid)) {
+            Some((opens, last)) => (*opens, *last) = (opens.saturating_add(1), at),
+            None if is_full => self.more += 1,
+            None => {
+                self.rows.insert((object, pid), (1, at));
+            }
+        }
+    }
+
+    /// `false`: something was not taken.
+    fn tell(&mut self, is_let: bool, send: &mut impl FnMut(&[u8]) -> bool) -> bool {
+        while !self.rows.is_empty() {
+            let some = self.rows.iter().take((LONGEST - HEAD) / ROW);
+            let rows: Vec<Relieved> =
+                some.map(|(&(object, pid), &(opens, at))| Relieved { object, pid, opens, at, is_let }).collect();
+            if !send(&Note::Relieved(rows.clone()).encode()) {
+                return false;
+            }
+            for Relieved { object, pid, .. } in rows {
+                self.rows.remove(&(object, pid));
+            }
+        }
+        true
+    }
 }
 
 impl Book {
     /// Whether all is told.
     pub fn is_empty(&self) -> bool {
-        self.settled.is_empty() && self.turned_away.is_empty() && self.more == 0
+        self.settled.is_empty() && self.refused.is_empty() && self.let_through.is_empty()
     }
 
     /// What the watch had read under this number is answered. There are no more of these than the watch has descriptors.
@@ -115,16 +172,10 @@ impl Book {
         self.settled.push(number);
     }
 
-    /// An open that nobody had read is refused.
-    pub fn turned_away(&mut self, object: FileId, pid: u32, at: Moment) {
-        let is_full = self.turned_away.len() >= MOST_ROWS;
-        match self.turned_away.get_mut(&(object, pid)) {
-            Some((opens, last)) => (*opens, *last) = (opens.saturating_add(1), at),
-            None if is_full => self.more += 1,
-            None => {
-                self.turned_away.insert((object, pid), (1, at));
-            }
-        }
+    /// An open that nobody had read is answered.
+    pub fn relieved(&mut self, object: FileId, pid: u32, is_let: bool, at: Moment) {
+        let rows = if is_let { &mut self.let_through } else { &mut self.refused };
+        rows.note(object, pid, at);
     }
 
     /// Tells what `send` takes; the rest stays for later.
@@ -136,19 +187,12 @@ impl Book {
             }
             self.settled.drain(..count);
         }
-        while !self.turned_away.is_empty() {
-            let some = self.turned_away.iter().take((LONGEST - HEAD) / ROW);
-            let rows: Vec<TurnedAway> =
-                some.map(|(&(object, pid), &(opens, at))| TurnedAway { object, pid, opens, at }).collect();
-            if !send(&Note::TurnedAway(rows.clone()).encode()) {
-                return;
-            }
-            for TurnedAway { object, pid, .. } in rows {
-                self.turned_away.remove(&(object, pid));
-            }
+        if !self.refused.tell(false, &mut send) || !self.let_through.tell(true, &mut send) {
+            return;
         }
-        if self.more > 0 && send(&Note::More(self.more).encode()) {
-            self.more = 0;
+        let (refused, let_through) = (self.refused.more, self.let_through.more);
+        if refused + let_through > 0 && send(&Note::More { refused, let_through }.encode()) {
+            (self.refused.more, self.let_through.more) = (0, 0);
         }
     }
 }
@@ -178,8 +222,10 @@ mod tests {
 
     #[test]
     fn every_note_comes_out_as_it_went_in() {
-        let row = TurnedAway { object: object(9), pid: 4242, opens: 3, at: Moment::from_nanos(5) };
-        for note in [Note::Settled(vec![7, -1]), Note::TurnedAway(vec![row, row]), Note::More(u64::MAX)] {
+        let row = Relieved { object: object(9), pid: 4242, opens: 3, at: Moment::from_nanos(5), is_let: false };
+        let rows = vec![row, Relieved { is_let: true, ..row }];
+        let more = Note::More { refused: u64::MAX, let_through: 7 };
+        for note in [Note::Settled(vec![7, -1]), Note::Relieved(rows), more] {
             assert_eq!(Note::decode(&note.encode()), Some(note));
         }
     }
@@ -188,10 +234,12 @@ mod tests {
     fn repeats_are_one_row_with_a_count_and_the_last_time() {
         let mut book = Book::default();
         for at in [1, 2, 3] {
-            book.turned_away(object(9), 4242, Moment::from_nanos(at));
+            book.relieved(object(9), 4242, false, Moment::from_nanos(at));
         }
-        let row = TurnedAway { object: object(9), pid: 4242, opens: 3, at: Moment::from_nanos(3) };
-        assert_eq!(told(&mut book, 9), [Note::TurnedAway(vec![row])]);
+        book.relieved(object(9), 4242, true, Moment::from_nanos(4));
+        let row = Relieved { object: object(9), pid: 4242, opens: 3, at: Moment::from_nanos(3), is_let: false };
+        let other = Relieved { opens: 1, at: Moment::from_nanos(4), is_let: true, ..row };
+        assert_eq!(told(&mut book, 9), [Note::Relieved(vec![row]), Note::Relieved(vec![other])]);
         assert!(book.is_empty());
     }
 
@@ -199,7 +247,9 @@ mod tests {
     fn what_is_not_taken_is_told_later_and_what_has_no_room_is_counted() {
         let mut book = Book::default();
         (0..3000).for_each(|number| book.settled(number));
-        (0..MOST_ROWS as u64 + 10).for_each(|ino| book.turned_away(object(ino), 1, Moment::default()));
+        // Whoever reads often takes no room of what is refused.
+        (0..MOST_ROWS as u64 + 20).for_each(|ino| book.relieved(object(ino), 1, true, Moment::default()));
+        (0..MOST_ROWS as u64 + 10).for_each(|ino| book.relieved(object(ino), 1, false, Moment::default()));
         let mut notes = told(&mut book, 2);
         assert_eq!(notes.len(), 2);
         assert!(!book.is_empty());
@@ -212,10 +262,9 @@ mod tests {
             .copied()
             .collect();
         assert_eq!(numbers, (0..3000).collect::<Vec<_>>());
-        let rows =
-            notes.iter().map(|note| if let Note::TurnedAway(rows) = note { rows.len() } else { 0 }).sum::<usize>();
-        assert_eq!(rows, MOST_ROWS);
-        assert_eq!(notes.last(), Some(&Note::More(10)));
+        let rows = notes.iter().map(|note| if let Note::Relieved(rows) = note { rows.len() } else { 0 }).sum::<usize>();
+        assert_eq!(rows, 2 * MOST_ROWS);
+        assert_eq!(notes.last(), Some(&Note::More { refused: 10, let_through: 20 }));
     }
 
     proptest! {

@@ -175,6 +175,7 @@ const fn answered(outcome: HeldOutcome) -> &'static str {
         HeldOutcome::Trusted => "allowed, a trusted program",
         HeldOutcome::Gone => "the opener went away",
         HeldOutcome::RefusedWhileStopped => "refused, the watch was stopped",
+        HeldOutcome::AllowedWhileStopped => "let through unasked, the watch was stopped",
     }
 }
 

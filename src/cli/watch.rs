@@ -421,8 +421,10 @@ fn hear_guardian(ground: &Ground, post: &Post, relief: Option<Relief>) -> Result
                 relief(&numbers);
             }
         }
-        Word::Note(Note::TurnedAway(rows)) => post.turned_away(Away { rows, more: 0 }),
-        Word::Note(Note::More(more)) => post.turned_away(Away { rows: Vec::new(), more }),
+        Word::Note(Note::Relieved(rows)) => post.answered_meanwhile(Away { rows, ..Away::default() }),
+        Word::Note(Note::More { refused, let_through }) => {
+            post.answered_meanwhile(Away { rows: Vec::new(), refused, let_through });
+        }
     });
     guardian.listen(hear).map_err(|error| unavailable(&causes(&error)))
 }

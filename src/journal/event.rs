@@ -91,11 +91,13 @@ pub enum HeldOutcome {
     Gone,
     /// The watch was stopped, and the guardian answered in its place.
     RefusedWhileStopped,
+    /// The same; it was for reading only, and went through.
+    AllowedWhileStopped,
 }
 
 impl HeldOutcome {
     /// Every one.
-    pub const ALL: [HeldOutcome; 8] = [
+    pub const ALL: [HeldOutcome; 9] = [
         HeldOutcome::Allowed,
         HeldOutcome::Refused,
         HeldOutcome::TimedOut,
@@ -104,6 +106,7 @@ impl HeldOutcome {
         HeldOutcome::Trusted,
         HeldOutcome::Gone,
         HeldOutcome::RefusedWhileStopped,
+        HeldOutcome::AllowedWhileStopped,
     ];
 
     /// The name in reports and the journal.
@@ -117,6 +120,7 @@ impl HeldOutcome {
             HeldOutcome::Trusted => "trusted",
             HeldOutcome::Gone => "gone",
             HeldOutcome::RefusedWhileStopped => "refused_while_stopped",
+            HeldOutcome::AllowedWhileStopped => "allowed_while_stopped",
         }
     }
 

@@ -196,8 +196,8 @@ impl Post {
         self.leave(|waiting| waiting.held.relieved(id));
     }
 
-    /// It has refused opens that nobody had read.
-    pub fn turned_away(&self, away: Away) {
+    /// It has answered opens that nobody had read.
+    pub fn answered_meanwhile(&self, away: Away) {
         self.leave(|waiting| waiting.held.away(away));
     }
 

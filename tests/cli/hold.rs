@@ -152,6 +152,24 @@ fn what_is_refused_while_the_watch_is_stopped_is_told_and_written_down() {
 }
 
 #[test]
+fn a_secret_that_was_read_while_the_watch_was_stopped_is_told_if_reading_is_asked_about() {
+    let lab = Sandbox::new();
+    if !is_root() {
+        return skip("privileged");
+    }
+    lab.write("CLAUDE.md", b"# rules\n");
+    let mut watch = lab.watch(&["--hold=read"]);
+    watch.signal(Signal::STOP);
+    assert!(Program::start(&lab, "cat .env; cat CLAUDE.md").succeeds(), "nobody is frozen");
+    watch.signal(Signal::CONT);
+    watch.says("keep watch: .env opened for reading by ");
+    watch.says(" (the watch was stopped)");
+    let ended = watch.stop();
+    assert_eq!(held(&ended), [row(".env", "read", "allowed_while_stopped")]);
+    assert_eq!(lab.journal().matches(r#""decision":"allowed_while_stopped""#).count(), 1);
+}
+
+#[test]
 fn a_question_that_died_while_the_watch_was_suspended_is_nowhere_on_the_screen() {
     let lab = Sandbox::new();
     if !is_root() {

@@ -63,11 +63,13 @@ pub fn be(settings: &str, dir: &Path) -> ExitCode {
     let tell = move |word| match word {
         Word::Ended => drop(lost.send("alone".into())),
         Word::Note(Note::Settled(numbers)) => relief(&numbers),
-        Word::Note(Note::TurnedAway(rows)) => {
-            let rows = rows.iter().map(|row| format!("away {} {} {}", row.object.ino, row.pid, row.opens));
-            rows.for_each(|line| drop(lost.send(line)));
+        Word::Note(Note::Relieved(rows)) => {
+            for row in rows {
+                let what = if row.is_let { "let" } else { "away" };
+                let _ = lost.send(format!("{what} {} {} {}", row.object.ino, row.pid, row.opens));
+            }
         }
-        Word::Note(Note::More(more)) => drop(lost.send(format!("more {more}"))),
+        Word::Note(Note::More { refused, let_through }) => drop(lost.send(format!("more {refused} {let_through}"))),
     };
     guardian.listen(Box::new(tell)).expect("starts");
     let tree = Dir::open_ambient(dir).expect("opens");

@@ -263,11 +263,11 @@ impl Guard {
         is_answered
     }
 
-    /// Answers in the place of the watch, which is to hear of a refusal.
+    /// Answers in the place of the watch, which is to hear of it.
     fn relieve(&mut self, file: OwnedFd, process: Option<OwnedFd>, pid: u32, allow: bool) {
         let object = fstat(&file).map(|stat| FileId { dev: stat.st_dev, ino: stat.st_ino });
-        if self.answer(file, process, allow) && !allow {
-            self.book.turned_away(object.unwrap_or(FileId { dev: 0, ino: 0 }), pid, SystemClock.now());
+        if self.answer(file, process, allow) {
+            self.book.relieved(object.unwrap_or(FileId { dev: 0, ino: 0 }), pid, allow, SystemClock.now());
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use platform::guardian::note::TurnedAway;
+use platform::guardian::note::Relieved;
 use platform::{HeldId, Opening};
 
 /// Opens that wait with all that is known of them; a person answers fewer.
@@ -22,7 +22,7 @@ pub enum News {
     Vetted(HeldId, bool),
     /// The guardian refused it while we were stopped.
     Relieved(HeldId),
-    /// It refused these, which nobody had read.
+    /// It answered these, which nobody had read.
     Away(Away),
     /// There was no room for these.
     Crowd(Box<Crowd>),
@@ -41,28 +41,33 @@ pub enum Trouble {
     Alone,
 }
 
-/// What the guardian refused while we were stopped, and nobody had read.
+/// What the guardian answered while we were stopped, and nobody had read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Away {
     /// By object and process.
-    pub rows: Vec<TurnedAway>,
-    /// How many more, of which nothing is known.
-    pub more: u64,
+    pub rows: Vec<Relieved>,
+    /// How many more were refused, of which nothing is known.
+    pub refused: u64,
+    /// How many more were let through.
+    pub let_through: u64,
 }
 
 impl Away {
     /// Takes in what it told later.
     fn add(&mut self, later: Away) {
         for row in later.rows {
-            let is_same = |known: &&mut TurnedAway| (known.object, known.pid) == (row.object, row.pid);
+            let key = |row: &Relieved| (row.object, row.pid, row.is_let);
+            let is_same = |known: &&mut Relieved| key(known) == key(&row);
             let has_room = self.rows.len() < MOST;
             match self.rows.iter_mut().find(is_same) {
                 Some(known) => (known.opens, known.at) = (known.opens.saturating_add(row.opens), row.at),
                 None if has_room => self.rows.push(row),
-                None => self.more += u64::from(row.opens),
+                None if row.is_let => self.let_through += u64::from(row.opens),
+                None => self.refused += u64::from(row.opens),
             }
         }
-        self.more = self.more.saturating_add(later.more);
+        self.refused = self.refused.saturating_add(later.refused);
+        self.let_through = self.let_through.saturating_add(later.let_through);
     }
 }
 
@@ -123,7 +128,7 @@ impl Notes {
         }
     }
 
-    /// The guardian has refused what nobody had read.
+    /// The guardian has answered what nobody had read.
     pub fn away(&mut self, away: Away) {
         self.away.get_or_insert_default().add(away);
     }
@@ -169,19 +174,23 @@ mod tests {
 
     #[test]
     fn what_was_refused_meanwhile_is_one_row_for_each_object_and_process_and_bounded() {
-        let row = |pid, opens, at| TurnedAway {
+        let row = |pid, opens, at| Relieved {
             object: platform::FileId { dev: 1, ino: 2 },
             pid,
             opens,
             at: platform::Moment::from_nanos(at),
+            is_let: false,
         };
+        let away = |rows, refused| Away { rows, refused, let_through: 0 };
         let mut notes = Notes::default();
-        notes.away(Away { rows: vec![row(7, 1, 10), row(8, 1, 11)], more: 0 });
-        notes.away(Away { rows: vec![row(7, 2, 12)], more: 5 });
-        notes.away(Away { rows: (100..100 + MOST as u32).map(|pid| row(pid, 1, 13)).collect(), more: 0 });
-        let Some(News::Away(Away { rows, more })) = notes.take().next() else { panic!("nothing is told") };
+        notes.away(away(vec![row(7, 1, 10), row(8, 1, 11)], 0));
+        notes.away(away(vec![row(7, 2, 12)], 5));
+        notes.away(away((100..100 + MOST as u32).map(|pid| row(pid, 1, 13)).collect(), 0));
+        let Some(News::Away(Away { rows, refused, let_through })) = notes.take().next() else {
+            panic!("nothing is told")
+        };
         assert_eq!(rows[..2], [row(7, 3, 12), row(8, 1, 11)]);
-        assert_eq!((rows.len(), more), (MOST, 5 + 2));
+        assert_eq!((rows.len(), refused, let_through), (MOST, 5 + 2, 0));
         assert!(notes.is_empty());
     }
 

@@ -1,15 +1,15 @@
 //! What was decided about held opens without us: by the guardian while the watch was stopped, or by the opener's end.
 //!
-//! Promise: a decision that came too late is not written down as one; each open that the guardian refused is in the journal,
+//! Promise: a decision that came too late is not written down as one; each open that the guardian answered is in the journal,
 //! the session log and the report, by itself or in a count. Limit: of one that nobody had read, its object and its process's
-//! number are known; who that was is at most likely. What the guardian let through, reads, is not told.
+//! number are known; who that was is at most likely. Reads that went through are told where they would have been asked about.
 
 use platform::{Access, HeldId, Opening};
 
 use crate::watch::lines::counted;
 use crate::watch::session::Session;
 
-use super::{Away, Decision, Held};
+use super::{Away, Decision, Held, Manner};
 
 /// Answers that found nothing to answer, with what the open had come to.
 #[derive(Debug, Default)]
@@ -43,42 +43,59 @@ fn is_alike(one: &Held, other: &Held) -> bool {
 const NAMED: usize = 3;
 
 impl Session {
-    /// Writes down and says what the guardian refused while nobody read.
+    /// Writes down and says what the guardian answered while nobody read.
     pub(super) fn take_away(&mut self, away: Away) {
-        let Away { rows, mut more } = away;
+        let Away { rows, refused: mut more, let_through } = away;
         let mut known = Vec::new();
         for row in rows {
             let by = self.parts.account.opener(row.pid, row.at);
             // Whatever is not for reading only is refused: the lease says so, and nothing else is known.
-            let opening = Opening { object: row.object, path: None, access: Access::Write, by, at: row.at };
+            let (access, decision) = match row.is_let {
+                true => (Access::Read, Decision::LetWhileStopped),
+                false => (Access::Write, Decision::WhileStopped),
+            };
+            let opening = Opening { object: row.object, path: None, access, by, at: row.at };
             // It was never held, so that it has no number; nothing is answered by this one.
             match self.protected(HeldId(0), opening) {
-                Some(held) => known.push((held, row.opens)),
+                Some(held) => known.push((held, decision, row.opens)),
+                // Reads of most files are nobody's question.
+                None if row.is_let => {}
                 None => more += u64::from(row.opens),
             }
         }
-        let opens: u64 = known.iter().map(|(_, opens)| u64::from(*opens)).sum();
-        let is_long = known.len() > NAMED;
-        for (held, opens) in &known {
-            self.note_held(held, Decision::WhileStopped, *opens);
-            if !is_long {
-                self.say_held(held, Decision::WhileStopped, *opens);
+        for (held, decision, opens) in &known {
+            self.note_held(held, *decision, *opens);
+        }
+        if known.len() <= NAMED {
+            known.iter().for_each(|(held, decision, opens)| self.say_held(held, *decision, *opens));
+        } else {
+            let count = |is_let: bool| {
+                let of_kind = known.iter().filter(|(held, ..)| (held.access == Access::Read) == is_let);
+                opens(of_kind.map(|(.., opens)| u64::from(*opens)).sum())
+            };
+            self.say(&format!(
+                "keep watch: while the watch was stopped {} of protected files refused, {} for reading let through; keep log has them",
+                count(false),
+                count(true)
+            ));
+        }
+        // Of those for reading it matters only where they would have been asked about.
+        let asks_about_reads = self.parts.hold.as_ref().is_some_and(|hold| hold.sight.manner == Manner::ReadsToo);
+        let let_through = if asks_about_reads { let_through } else { 0 };
+        for (count, what) in [(more, "refused"), (let_through, "for reading let through")] {
+            if count > 0 {
+                let more = opens(count);
+                self.say(&format!("keep watch: {more} more {what} while the watch was stopped; of what is not known"));
+                self.options.limits.push(format!(
+                    "While the watch was stopped {more} more were {what} than could be remembered, or of files that are not protected any more."
+                ));
             }
         }
-        if is_long {
-            self.say(&format!(
-                "keep watch: {} of protected files for writing refused while the watch was stopped; keep log has them",
-                counted(usize::try_from(opens).unwrap_or(usize::MAX), "open")
-            ));
-        }
-        if more > 0 {
-            let opens = counted(usize::try_from(more).unwrap_or(usize::MAX), "open");
-            self.say(&format!("keep watch: {opens} more refused while the watch was stopped; of what is not known"));
-            self.options.limits.push(format!(
-                "While the watch was stopped {opens} more were refused than could be remembered, or of files that are not protected any more."
-            ));
-        }
     }
+}
+
+fn opens(count: u64) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), "open")
 }
 
 #[cfg(test)]

@@ -67,6 +67,8 @@ pub enum Decision {
     Gone,
     /// The guardian refused it while the watch was stopped.
     WhileStopped,
+    /// The guardian let it through while the watch was stopped, as it was for reading only.
+    LetWhileStopped,
 }
 
 impl Decision {
@@ -81,6 +83,7 @@ impl Decision {
             Decision::Trusted => HeldOutcome::Trusted,
             Decision::Gone => HeldOutcome::Gone,
             Decision::WhileStopped => HeldOutcome::RefusedWhileStopped,
+            Decision::LetWhileStopped => HeldOutcome::AllowedWhileStopped,
         }
     }
 
@@ -88,7 +91,7 @@ impl Decision {
     pub const fn verdict(self) -> Option<Verdict> {
         match self {
             Decision::Allowed | Decision::Trusted => Some(Verdict::Allow),
-            Decision::Gone | Decision::WhileStopped => None,
+            Decision::Gone | Decision::WhileStopped | Decision::LetWhileStopped => None,
             Decision::Refused
             | Decision::TimedOut
             | Decision::AutoRefused
@@ -101,7 +104,12 @@ impl Decision {
     pub(super) const fn repeats(self) -> bool {
         matches!(
             self,
-            Decision::AutoRefused | Decision::NoRoom | Decision::Trusted | Decision::Gone | Decision::WhileStopped
+            Decision::AutoRefused
+                | Decision::NoRoom
+                | Decision::Trusted
+                | Decision::Gone
+                | Decision::WhileStopped
+                | Decision::LetWhileStopped
         )
     }
 }

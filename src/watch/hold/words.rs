@@ -145,6 +145,9 @@ pub fn decided(path: &str, access: Access, by: &Writer, decision: Decision, open
     let why = match decision {
         Decision::Allowed => return format!("keep watch: {path} opened for {to} by {program} (allowed{times})"),
         Decision::Trusted => return format!("keep watch: {path} opened for {to} by {program} (trusted{times})"),
+        Decision::LetWhileStopped => {
+            return format!("keep watch: {path} opened for {to} by {program} (the watch was stopped{times})");
+        }
         Decision::Gone => return format!("keep watch: {path} no longer asked for: {program} is gone{times}"),
         Decision::Refused => "refused",
         Decision::TimedOut => "no answer",
