@@ -25,6 +25,7 @@ pub mod dir;
 pub mod durable;
 pub mod environment;
 pub mod event;
+pub mod event_thread;
 pub mod fault;
 pub mod file;
 pub mod flags;

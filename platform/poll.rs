@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::clock::{Clock, Moment, SystemClock};
 use crate::event::{EventSource, Hint, LostCause, Place, RootId, Sink, StartError, Subscription, WatchSet};
+use crate::event_thread::{self, Flow, Orders, Voice};
 use crate::relpath::RelPath;
 use crate::stat::{FileId, Stat};
 use crate::tree::{Roots, Tree, Unlisted};
@@ -35,67 +35,34 @@ impl EventSource for Poll {
     }
 
     fn start(&self, set: WatchSet, sink: Sink) -> Result<Box<dyn Subscription>, StartError> {
-        let control = Arc::new(Control::default());
-        let shared = Arc::clone(&control);
-        let thread = std::thread::Builder::new()
-            .name(NAME.to_owned())
-            .spawn(move || Rounds::new(set).run(&shared, &sink))
-            .map_err(StartError::Thread)?;
-        Ok(Box::new(Running { control, thread: Some(thread) }))
+        let bell = Arc::new(Bell::default());
+        let rings = Arc::clone(&bell);
+        event_thread::start(NAME, Arc::new(move || rings.ring()), sink, move |voice| {
+            Rounds::new(set).run(voice, &bell);
+            Ok(())
+        })
     }
 }
 
-#[derive(Debug, Default, Clone, Copy)]
-struct Wanted {
-    stop: bool,
-    rescan: bool,
-}
-
+/// What the thread waits by.
 #[derive(Debug, Default)]
-struct Control {
-    wanted: Mutex<Wanted>,
-    changed: Condvar,
+struct Bell {
+    lock: Mutex<()>,
+    rings: Condvar,
 }
 
-impl Control {
-    fn want(&self, change: impl FnOnce(&mut Wanted)) {
-        change(&mut self.wanted.lock().expect("no holder of this lock panics"));
-        self.changed.notify_all();
+impl Bell {
+    fn ring(&self) {
+        // Whoever has looked at the orders and does not wait yet holds the lock.
+        drop(self.lock.lock().expect("no holder of this lock panics"));
+        self.rings.notify_all();
     }
 
-    fn stopped(&self) -> bool {
-        self.wanted.lock().expect("no holder of this lock panics").stop
-    }
-
-    /// Waits for the next round. Takes what is wanted of it.
-    fn wait(&self, interval: Duration) -> Wanted {
-        let wanted = self.wanted.lock().expect("no holder of this lock panics");
-        let idle = |wanted: &mut Wanted| !wanted.stop && !wanted.rescan;
-        let waited = self.changed.wait_timeout_while(wanted, interval, idle);
-        let (mut wanted, _) = waited.expect("no holder of this lock panics");
-        let now = *wanted;
-        wanted.rescan = false;
-        now
-    }
-}
-
-struct Running {
-    control: Arc<Control>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Subscription for Running {
-    fn rescan(&self) {
-        self.control.want(|wanted| wanted.rescan = true);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.control.want(|wanted| wanted.stop = true);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    /// Waits for the next round, or for an order.
+    fn wait(&self, orders: &Orders, interval: Duration) {
+        let held = self.lock.lock().expect("no holder of this lock panics");
+        let waited = self.rings.wait_timeout_while(held, interval, |()| !orders.is_any());
+        drop(waited.expect("no holder of this lock panics"));
     }
 }
 
@@ -126,37 +93,37 @@ impl Rounds {
         Self { tree: Roots(set.roots.clone()), set, last: None }
     }
 
-    fn run(mut self, control: &Control, sink: &Sink) {
-        let mut wanted = Wanted::default();
+    fn run(mut self, voice: &Voice, bell: &Bell) {
+        let orders = voice.orders();
+        let mut rescan = false;
         loop {
-            let Some(round) = self.look(control) else { return };
+            let Some(round) = self.look(orders) else { return };
             let now = SystemClock.now();
             let hints = match &self.last {
                 None => first_hints(&round),
-                Some(_) if wanted.rescan => all_hints(&round, now),
+                Some(_) if rescan => all_hints(&round, now),
                 Some(last) => hints(last, &round, now),
             };
-            for hint in hints {
-                if control.stopped() || !sink(hint) {
-                    return;
-                }
-            }
-            self.last = Some(round);
-            wanted = control.wait(self.set.interval);
-            if wanted.stop {
+            if voice.say(hints) == Flow::Stop {
                 return;
             }
+            self.last = Some(round);
+            bell.wait(orders, self.set.interval);
+            if orders.is_over() {
+                return;
+            }
+            rescan = orders.take_rescan();
         }
     }
 
     /// Looks at everything; `None` if it was stopped meanwhile.
-    fn look(&self, control: &Control) -> Option<Round> {
+    fn look(&self, orders: &Orders) -> Option<Round> {
         let mut round = Round::default();
         for index in 0..self.set.roots.len() {
             let root = RootId(u16::try_from(index).expect("a run has few roots"));
             let mut open = vec![(Place { root, path: RelPath::root() }, Arc::from([]))];
             while let Some((place, above)) = open.pop() {
-                if control.stopped() {
+                if orders.is_over() {
                     return None;
                 }
                 self.look_into(&place, &above, &mut round, &mut open);

@@ -37,7 +37,7 @@ pub struct Privileged {
     /// For permission events.
     pub openings: Option<OwnedFd>,
     /// Tells of processes, for [`witness::Witness::new`].
-    pub connector: Option<OwnedFd>,
+    pub connector: Option<witness::Connection>,
 }
 
 impl Privileged {

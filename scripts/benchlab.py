@@ -170,6 +170,19 @@ class Lab:
         return found
 
 
+def everybody():
+    """(process, parent, session) of every process that has not ended."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                yield int(entry), int(fields[1]), int(fields[3])
+
+
 class OnTerminal:
     """A command as the leader of its own session, on a terminal of 50 rows and 200 columns."""
 
@@ -208,22 +221,16 @@ class OnTerminal:
 
     def processes(self):
         """It and all it started, by session."""
-        found = []
-        for entry in os.listdir("/proc"):
-            if entry.isdigit():
-                try:
-                    with open(f"/proc/{entry}/stat") as file:
-                        fields = file.read().rsplit(")", 1)[1].split()
-                except OSError:
-                    continue
-                if int(fields[3]) == self.pid and fields[0] != "Z":
-                    found.append(int(entry))
-        return found
+        return [pid for pid, parent, session in everybody() if session == self.pid]
+
+    def family(self):
+        """The same, and children that have left the session, as a guardian does."""
+        return [pid for pid, parent, session in everybody() if self.pid in (session, parent)]
 
     def cpu_and_wakeups(self):
         """Nanoseconds on a processor, clock ticks as `stat` counts them, and voluntary switches, of all threads."""
         nanos = ticks = switches = 0
-        for pid in self.processes():
+        for pid in self.family():
             with open(f"/proc/{pid}/stat") as file:
                 fields = file.read().rsplit(")", 1)[1].split()
             ticks += int(fields[11]) + int(fields[12])
@@ -237,7 +244,7 @@ class OnTerminal:
     def memory(self):
         """Resident and anonymous resident KiB of it and all it started."""
         resident = anonymous = 0
-        for pid in self.processes():
+        for pid in self.family():
             with open(f"/proc/{pid}/status") as file:
                 status = file.read()
             resident += int(re.search(r"^VmRSS:\s+(\d+)", status, re.M)[1])

@@ -6,14 +6,13 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::clock::{Clock, SystemClock};
-use crate::event::{Hint, Names, Sink, StartError, Subscription, WatchSet};
+use crate::clock::{Clock, Moment, SystemClock};
+use crate::event::{Names, Sink, StartError, Subscription, WatchSet};
+use crate::event_thread::{self, Flow, Voice};
 use crate::host::MountWatch;
 
 use super::Marks;
@@ -29,43 +28,9 @@ const LOAD: usize = 4;
 /// How long that wait is.
 const GATHER: Duration = Duration::from_millis(2);
 
-#[derive(Default)]
-struct Control {
-    stop: AtomicBool,
-    rescan: AtomicBool,
-}
-
-struct Running {
-    control: Arc<Control>,
-    wake: Option<OwnedFd>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Running {
-    fn wake(&self) {
-        if let Some(wake) = &self.wake {
-            // A full pipe wakes just as well.
-            let _ = rustix::io::write(wake, &[0]);
-        }
-    }
-}
-
-impl Subscription for Running {
-    fn rescan(&self) {
-        self.control.rescan.store(true, Ordering::Release);
-        self.wake();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.control.stop.store(true, Ordering::Release);
-        self.wake = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
+/// So is a reading of which nothing comes, this soon after another: where a whole file system is marked, most names are
+/// others' business. One that comes alone is not: waiting for more would be a wake-up of its own.
+const DENSE: Duration = Duration::from_millis(4);
 
 /// Marks the roots, here and now, and covers the rest from a thread named after the backend. `names` hears who did what,
 /// as far as the marks' events tell.
@@ -85,17 +50,12 @@ pub fn start<M: Marks + 'static>(
         StartError::Unavailable { backend, reason: format!("{} in {}", cause, paths.join(", ")) }
     })?;
     let (wait, wake) = pipe().map_err(StartError::Thread)?;
-    let control = Arc::new(Control::default());
-    let mut work = Work { engine, mounts, wait, control: Arc::clone(&control), alarm: Alarm(sink), clock: SystemClock };
-    let thread = std::thread::Builder::new()
-        .name(backend.to_owned())
-        .spawn(move || {
-            if let Err(error) = work.run() {
-                let _ = (work.alarm.0)(Hint::Broken(error.to_string()));
-            }
-        })
-        .map_err(StartError::Thread)?;
-    Ok(Box::new(Running { control, wake: Some(wake), thread: Some(thread) }))
+    let mut work = Work { engine, mounts, wait, clock: SystemClock };
+    let wake = Arc::new(move || {
+        // A full pipe wakes just as well.
+        let _ = rustix::io::write(&wake, &[0]);
+    });
+    event_thread::start(backend, wake, sink, move |voice| work.run(voice))
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -107,31 +67,11 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// Says that the backend is broken if its thread panics: silence would look like peace.
-struct Alarm(Sink);
-
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let _ = (self.0)(Hint::Broken("the event thread panicked".to_owned()));
-        }
-    }
-}
-
 struct Work<M> {
     engine: Engine<M>,
     mounts: Option<MountWatch>,
     wait: OwnedFd,
-    control: Arc<Control>,
-    alarm: Alarm,
     clock: SystemClock,
-}
-
-/// What to do after hints were sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    On,
-    Stop,
 }
 
 /// What is ready to be read.
@@ -143,11 +83,11 @@ struct Ready {
 }
 
 impl<M: Marks> Work<M> {
-    fn run(&mut self) -> io::Result<()> {
-        let mut loaded = false;
+    fn run(&mut self, voice: &Voice) -> io::Result<()> {
+        let (mut loaded, mut last_read) = (false, Moment::default());
         loop {
             let deferred = self.engine.tick(self.clock.now());
-            if self.send() == Flow::Stop {
+            if voice.say(self.engine.take_hints()) == Flow::Stop {
                 return Ok(());
             }
             let busy = self.engine.is_busy();
@@ -160,29 +100,31 @@ impl<M: Marks> Work<M> {
                 timeout = Some(Duration::ZERO);
             }
             let ready = self.poll(timeout, 2)?;
-            if self.control.stop.load(Ordering::Acquire) {
+            if voice.orders().is_over() {
                 return Ok(());
             }
-            if self.control.rescan.swap(false, Ordering::AcqRel) {
+            if voice.orders().take_rescan() {
                 self.engine.rescan(self.clock.now());
             }
-            let mut events = 0;
+            let (mut events, mut is_ours) = (0, false);
             for queue in [0, 1] {
                 if ready.queues[queue] {
                     let clock = self.clock;
                     events += self.engine.read(queue, || clock.now())?;
-                    if self.send() == Flow::Stop {
+                    is_ours |= self.engine.has_hints();
+                    if voice.say(self.engine.take_hints()) == Flow::Stop {
                         return Ok(());
                     }
                 }
             }
-            loaded = events > LOAD;
+            let mut now = self.clock.now();
+            loaded = events > LOAD || (events > 0 && !is_ours && now.since(last_read) < DENSE);
+            last_read = if events > 0 { now } else { last_read };
             if ready.mounts
                 && let Some(cause) = self.mounts.as_mut().and_then(MountWatch::changed)
             {
                 self.engine.lose(cause);
             }
-            let mut now = self.clock.now();
             let end = now + SLICE;
             while self.engine.is_busy() && now < end {
                 self.engine.step(now);
@@ -221,14 +163,5 @@ impl<M: Marks> Work<M> {
             let _ = rustix::io::read(&self.wait, &mut bytes);
         }
         Ok(ready)
-    }
-
-    fn send(&mut self) -> Flow {
-        for hint in self.engine.take_hints() {
-            if self.control.stop.load(Ordering::Acquire) || !(self.alarm.0)(hint) {
-                return Flow::Stop;
-            }
-        }
-        Flow::On
     }
 }

@@ -1,16 +1,14 @@
 //! The one thread of the backend: rows first, looking in slices between them.
 //!
-//! Promise: no row waits for more than a slice; no hint leaves after the subscription was dropped; a thread that ends for
-//! another reason says so. Everything that is macOS is behind [`System`], so that the thread is tested everywhere.
+//! Promise: no row waits for more than a slice. Everything that is macOS is behind [`System`], so that the thread is tested everywhere.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::event::{Hint, LostCause, Place, RootId, Sink, StartError, Subscription};
+use crate::event::{LostCause, Place, RootId, Sink, StartError, Subscription};
+use crate::event_thread::{self, Flow, Voice, Wake};
 use crate::tree::Tree;
 
 use super::engine::Engine;
@@ -48,49 +46,6 @@ pub trait System: Send {
     fn close(&mut self, token: Token);
 }
 
-/// What wakes a system that waits.
-pub type Wake = Arc<dyn Fn() + Send + Sync>;
-
-#[derive(Default)]
-struct Control {
-    stop: AtomicBool,
-    rescan: AtomicBool,
-}
-
-struct Running {
-    control: Arc<Control>,
-    wake: Wake,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Subscription for Running {
-    fn rescan(&self) {
-        self.control.rescan.store(true, Ordering::Release);
-        (self.wake)();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.control.stop.store(true, Ordering::Release);
-        (self.wake)();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Says that the backend is broken if its thread panics: silence would look like peace.
-struct Alarm(Sink);
-
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let _ = (self.0)(Hint::Broken("the event thread panicked".to_owned()));
-        }
-    }
-}
-
 /// What the thread works with.
 pub struct Work<T, S> {
     /// What turns rows into hints.
@@ -103,48 +58,32 @@ pub struct Work<T, S> {
     pub vnodes: Vnodes,
 }
 
-/// Starts the thread.
+/// Starts the thread. `wake` ends a wait of the system.
 pub fn start<T: Tree + 'static, S: System + 'static>(
     name: &'static str,
     mut work: Work<T, S>,
     wake: Wake,
     sink: Sink,
 ) -> Result<Box<dyn Subscription>, StartError> {
-    let control = Arc::new(Control::default());
-    let shared = Arc::clone(&control);
-    let alarm = Alarm(sink);
-    let run = move || {
-        if let Err(error) = work.run(&shared, &alarm) {
-            let _ = (alarm.0)(Hint::Broken(error.to_string()));
-        }
-    };
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(StartError::Thread)?;
-    Ok(Box::new(Running { control, wake, thread: Some(thread) }))
-}
-
-/// What to do after hints were sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    On,
-    Stop,
+    event_thread::start(name, wake, sink, move |voice| work.run(voice))
 }
 
 impl<T: Tree, S: System> Work<T, S> {
-    fn run(&mut self, control: &Control, alarm: &Alarm) -> io::Result<()> {
+    fn run(&mut self, voice: &Voice) -> io::Result<()> {
         self.system.flush();
         loop {
             let left = self.engine.tick(SystemClock.now());
             self.follow();
-            if self.send(control, alarm) == Flow::Stop {
+            if voice.say(self.engine.take_hints()) == Flow::Stop {
                 return Ok(());
             }
             let timeout = if self.engine.is_busy() { Some(Duration::ZERO) } else { left };
             let stirred = self.system.wait(timeout)?;
-            if control.stop.load(Ordering::Acquire) {
+            if voice.orders().is_over() {
                 return Ok(());
             }
             self.hear(&stirred);
-            if control.rescan.swap(false, Ordering::AcqRel) {
+            if voice.orders().take_rescan() {
                 self.system.flush();
                 self.engine.rescan(SystemClock.now());
             }
@@ -152,7 +91,7 @@ impl<T: Tree, S: System> Work<T, S> {
                 let spelling = self.system.restart(root, self.engine.last(root))?;
                 self.engine.respell(root, spelling);
             }
-            if self.send(control, alarm) == Flow::Stop {
+            if voice.say(self.engine.take_hints()) == Flow::Stop {
                 return Ok(());
             }
             let end = SystemClock.now() + SLICE;
@@ -201,14 +140,5 @@ impl<T: Tree, S: System> Work<T, S> {
                 }
             }
         }
-    }
-
-    fn send(&mut self, control: &Control, alarm: &Alarm) -> Flow {
-        for hint in self.engine.take_hints() {
-            if control.stop.load(Ordering::Acquire) || !(alarm.0)(hint) {
-                return Flow::Stop;
-            }
-        }
-        Flow::On
     }
 }

@@ -12,6 +12,7 @@ use crate::dir::Dir;
 use crate::event::{EventSource, Names, Powers, Sink, StartError, Subscription, WatchSet};
 use crate::opening::Marker;
 
+use super::later;
 use super::marks::Groups;
 use super::privileged::{MarkGroups, Whole};
 
@@ -85,9 +86,9 @@ impl EventSource for WithPrivilege {
 fn try_out(mut groups: Groups) -> Result<(), StartError> {
     let root = Dir::open_ambient(std::path::Path::new("/"))
         .map_err(|error| StartError::Unavailable { backend: NAME, reason: error.source.to_string() })?;
-    groups
-        .mark_dir(&root, Extra::default(), Seat::default(), &mut Vec::new())
-        .map_err(|error| StartError::Unavailable { backend: NAME, reason: why(&error) })
+    let marked = groups.mark_dir(&root, Extra::default(), Seat::default(), &mut Vec::new());
+    later::close(groups);
+    marked.map_err(|error| StartError::Unavailable { backend: NAME, reason: why(&error) })
 }
 
 /// Why there is no group.

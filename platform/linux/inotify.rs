@@ -20,6 +20,7 @@ use crate::event::{EventSource, Sink, StartError, Subscription, WatchSet};
 use crate::stat::FileType;
 
 use super::files::stat_fd;
+use super::later;
 use super::records;
 
 const NAME: &str = "inotify";
@@ -41,7 +42,9 @@ impl EventSource for Inotify {
         let root = Dir::open_ambient(std::path::Path::new("/"))
             .map_err(|error| StartError::Unavailable { backend: NAME, reason: error.source.to_string() })?;
         let mut instances = Instances::new()?;
-        instances.mark_dir(&root, Extra::default(), Seat::default(), &mut Vec::new()).map_err(|error| {
+        let marked = instances.mark_dir(&root, Extra::default(), Seat::default(), &mut Vec::new());
+        later::close(instances);
+        marked.map_err(|error| {
             let reason = match error {
                 MarkError::Limit => format!(
                     "all {} watches of this user are in use; raise fs.inotify.max_user_watches",

@@ -19,6 +19,8 @@ mod desktop;
 #[cfg(target_os = "linux")]
 mod durable;
 #[cfg(target_os = "linux")]
+mod event_filter;
+#[cfg(target_os = "linux")]
 mod fanotify;
 #[cfg(target_os = "linux")]
 mod files;
@@ -32,6 +34,8 @@ mod guardian;
 mod inotify;
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod later;
 #[cfg(target_os = "linux")]
 mod layout;
 #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::connector::process_connector;
+use super::connector::Connector;
 use super::process_events::{ProcessEvent, process_events};
 use super::records::{answer, fanotify};
 use super::sys::fanotify as sys;
@@ -36,7 +36,7 @@ pub(crate) struct Powers {
     whole: Trial,
     /// The group by which opens are held, and whether it tells openers by handles.
     opens: io::Result<(OwnedFd, bool)>,
-    feed: io::Result<OwnedFd>,
+    feed: io::Result<Connector>,
     immutable: Trial,
 }
 
@@ -46,7 +46,7 @@ impl Powers {
             standing: standing(),
             whole: Trial::of(whole_file_system(dir)),
             opens: group_for_opens(),
-            feed: process_connector(),
+            feed: Connector::open(),
             immutable: Trial::of(immutable(dir)),
         }
     }
@@ -184,13 +184,13 @@ fn answer_next(group: &OwnedFd, allow: bool) -> io::Result<bool> {
 }
 
 /// The kernel answers that it tells of processes, or tells of one.
-fn tells_of_processes(feed: &OwnedFd) -> io::Result<bool> {
+fn tells_of_processes(feed: &Connector) -> io::Result<bool> {
     let mut buffer = vec![0; BUFFER];
     let until = deadline();
     loop {
         // On a busy machine the first may be one that says nothing to us, or that some were dropped.
-        wait_for(feed.as_fd(), until)?;
-        let length = match rustix::io::read(feed, &mut buffer[..]) {
+        wait_for(feed.messages(), until)?;
+        let length = match rustix::io::read(feed.messages(), &mut buffer[..]) {
             Ok(length) => length,
             Err(Errno::NOBUFS) => continue,
             Err(errno) => return Err(errno.into()),

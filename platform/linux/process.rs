@@ -99,13 +99,14 @@ pub(crate) fn control_group(pid: u32) -> Option<Vec<u8>> {
 }
 
 /// The longest first word that is kept.
-const WORD: u64 = 4096;
+const WORD: usize = 4096;
 
 pub(crate) fn first_argument(pid: u32) -> Option<Vec<u8>> {
-    let mut word = Vec::new();
-    fs::File::open(format!("/proc/{pid}/cmdline")).ok()?.take(WORD).read_to_end(&mut word).ok()?;
-    word.truncate(word.iter().position(|&byte| byte == 0).unwrap_or(word.len()));
-    (!word.is_empty()).then_some(word)
+    // One read: each of them waits for the process's memory, and goes through it anew.
+    let mut words = [0; WORD];
+    let length = fs::File::open(format!("/proc/{pid}/cmdline")).ok()?.read(&mut words).ok()?;
+    let word = words[..length].split(|&byte| byte == 0).next()?;
+    (!word.is_empty()).then(|| word.to_vec())
 }
 
 pub(crate) fn numbers() -> io::Result<Vec<u32>> {

@@ -1,7 +1,8 @@
 //! The thread that hears of processes, and the one that reads their arguments.
 //!
-//! Promise: what a program is, is read at once when it begins; nothing wakes while nothing happens. A lost message breaks
-//! what is known, and everything is looked for again. The second thread may be held up by a process that wants to; nobody
+//! Promise: what a program is, is read at once when it begins; nothing wakes while nothing happens, nor for every fork and
+//! exit: whoever asks takes all messages there are before. A lost message breaks what is known, and everything is looked for
+//! again. The second thread may be held up by a process that wants to; nobody
 //! waits for it, and it ends by itself.
 
 use std::io;
@@ -10,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::{Clock, SystemClock};
 use crate::host::Connector;
@@ -148,9 +149,11 @@ impl Work {
         loop {
             let mut fds = [
                 PollFd::new(&self.wait, PollFlags::IN),
-                PollFd::from_borrowed_fd(self.connector.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.connector.bell(), PollFlags::IN),
             ];
-            match poll(&mut fds, None) {
+            // A loss that was noticed while something was read is not rung for.
+            let at_once = lock(&self.state).is_broken.then_some(Timespec { tv_sec: 0, tv_nsec: 0 });
+            match poll(&mut fds, at_once.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return lock(&self.state).lives.gap(),
             }
@@ -161,6 +164,7 @@ impl Work {
                 let mut bytes = [0; 64];
                 let _ = rustix::io::read(&self.wait, &mut bytes);
             }
+            self.connector.answer_bell();
             let broken = {
                 let mut state = lock(&self.state);
                 drain(&self.connector, &mut state);

@@ -18,7 +18,7 @@ mod lives_tests;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -39,9 +39,13 @@ use feed::Feed;
 use ledger::{Ledger, Trace, Who};
 use lives::{Image, Life, LifeId, Lives, MOST_ANCESTORS, Wanted};
 
-/// A socket that hears of every process, for [`Witness::new`]; to be opened while there is privilege.
-pub fn connector() -> io::Result<OwnedFd> {
-    host::process_connector()
+/// What hears of every process, for [`Witness::new`].
+#[derive(Debug)]
+pub struct Connection(Connector);
+
+/// Opens it, while there is privilege.
+pub fn connector() -> io::Result<Connection> {
+    host::Connector::open().map(Connection)
 }
 
 /// What is known of processes and of what they did.
@@ -74,12 +78,12 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Witness {
-    /// A witness that hears of processes by this socket, if there is one.
-    pub fn new(connector: Option<OwnedFd>) -> Arc<Self> {
+    /// A witness that hears of processes by this, if there is one.
+    pub fn new(connector: Option<Connection>) -> Arc<Self> {
         let state = Arc::new(Mutex::new(State::default()));
         // Where not every process is seen, the number of one that is seen proves nothing.
         let feed = connector.filter(|_| process::all_are_seen());
-        let feed = feed.and_then(|socket| Feed::start(Connector::new(socket), Arc::clone(&state)).ok());
+        let feed = feed.and_then(|Connection(connector)| Feed::start(connector, Arc::clone(&state)).ok());
         Arc::new(Self { state, feed, own: process::own_pid() })
     }
 

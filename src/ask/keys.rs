@@ -60,6 +60,8 @@ pub enum Key {
     Help,
     /// `u`: choose what to unlock.
     Unlock,
+    /// `c`: choose a contested path to be asked about again.
+    AskAgain,
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-Z.
@@ -78,6 +80,7 @@ impl Key {
             Typed::Byte(b'd') => Some(Self::Details),
             Typed::Byte(b'?') => Some(Self::Help),
             Typed::Byte(b'u') | Typed::Idle(b'u') => Some(Self::Unlock),
+            Typed::Byte(b'c') | Typed::Idle(b'c') => Some(Self::AskAgain),
             Typed::Byte(_) | Typed::Idle(_) | Typed::Escape => None,
         }
     }

@@ -313,30 +313,18 @@ impl io::Read for FromStart<'_> {
     }
 }
 
-/// Whether nothing happened to the object since `before` was taken at `looked_at`: the quick check of the sweep.
+/// Whether the object was last changed, by its ctime, before this wall time.
 ///
 /// No program can set ctime, but a kernel before 6.13 counts it in ticks, so two changes within one tick look alike. What
-/// had changed just before the first look is therefore never taken for unchanged.
-pub fn unchanged_since(before: &Stat, looked_at: SystemTime, now: &Stat) -> bool {
-    // Every field counts: identity, type, bits, owner, size, links, stamps, mount, flags.
-    before == now && is_settled(before, looked_at)
-}
-
-/// Whether the object was last changed, by its ctime, before this wall time.
+/// had changed just before that time is therefore never taken for older.
 pub fn is_older(stat: &Stat, than: SystemTime) -> bool {
-    stat.ctime.0 >= 0 && is_settled(stat, than)
+    let (seconds, nanos) = stat.ctime;
+    let Ok(seconds) = u64::try_from(seconds) else { return false };
+    SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos) + TICKS <= than
 }
 
 /// Longer than any kernel's tick (10 ms at 100 Hz), and than the two a late timer may lag.
 const TICKS: Duration = Duration::from_millis(40);
-
-fn is_settled(stat: &Stat, looked_at: SystemTime) -> bool {
-    let (seconds, nanos) = stat.ctime;
-    match u64::try_from(seconds) {
-        Ok(seconds) => SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos) + TICKS <= looked_at,
-        Err(_) => true,
-    }
-}
 
 #[cfg(test)]
 mod tests;

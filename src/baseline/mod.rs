@@ -7,7 +7,7 @@ mod set;
 mod snapshot;
 
 pub use index::{Found, Index};
-pub use look::{Look, LookError, SHOWN_BYTES, holds, is_older, look, look_and_store, unchanged_since};
+pub use look::{Look, LookError, SHOWN_BYTES, holds, is_older, look, look_and_store};
 pub use restore::{Intent, Restore, RestoreError, Restored, clear_leftover, is_temporary};
 pub use set::{Baseline, Caps, CapsError, Directory, Row};
 pub use snapshot::{Change, ChangeKind, Content, Snapshot, is_unwritten};

@@ -67,6 +67,7 @@ pub fn recover(
     let flags = ground.flags();
     let mut flagged = replayed.flagged.clone();
     let mut left = Left::default();
+    let mut others = ground.others();
     loop {
         let earlier = rules_of(ground, last, objects)?;
         left.go_on(unlock(flags.as_deref(), &earlier.roots, &flagged, journal, clock)?);
@@ -81,6 +82,7 @@ pub fn recover(
             replayed,
             max_file_bytes: last.options.max_file_bytes,
             left_locked: &left.objects,
+            others: &mut others,
         };
         let mut recovered = recovering.run().map_err(|error| bad_journal(&error))?;
         let is_second = !before.is_empty();

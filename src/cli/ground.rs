@@ -14,8 +14,9 @@ use platform::state_dir::{self, LAYOUT, StateDirError, state_dir};
 use platform::{Dir, Flags, Root, ambient, flags, privilege};
 
 use crate::git::{self, GitError, Repository, Sources};
-use crate::state::{StateError, StateFolder};
+use crate::state::{StateError, StateFolder, folder_name};
 use crate::text::escaped;
+use crate::watch::lock::others::Others;
 use crate::watch::report::ReportPath;
 
 use super::exit::{Refusal, RefusalCode, causes};
@@ -76,12 +77,10 @@ impl Ground {
         drop(dir);
         give_up(other)?;
         privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
-        let repository = discover(&start).map_err(|error| not_found(&start, &error))?;
-        let top = match &repository {
-            Some(repository) => repository.top.clone(),
-            None => ambient::resolve(&start).map_err(|error| no_root(&start, &causes(&error)))?,
-        };
-        let tree = Root::open(&top).map_err(|error| no_root(&top, &causes(&error)))?;
+        let (repository, tree) = tree_at(&start, discover).map_err(|refusal| match user {
+            Some(user) => of_user(refusal, user, environment),
+            None => refusal,
+        })?;
         if privilege::is_root() {
             is_roots(&tree, repository.as_ref())?;
         }
@@ -131,6 +130,11 @@ impl Ground {
         guardian.map(|guardian| Arc::clone(guardian) as Arc<dyn Flags>).or_else(flags::in_process)
     }
 
+    /// The journals of other watches.
+    pub fn others(&self) -> Others {
+        Others::beside(&self.state_top, &folder_name(self.tree.path(), self.tree.id()), self.owner)
+    }
+
     /// The tree's path, for people.
     pub fn shown(&self) -> String {
         escaped(self.tree.path().as_os_str().as_bytes())
@@ -152,6 +156,31 @@ impl Ground {
         StateFolder::existing(&self.state_top, self.owner, self.tree.path(), self.tree.id())
             .map_err(|error| bad_state(&error))
     }
+}
+
+/// Finds the repository around a directory, and opens the tree.
+fn tree_at(
+    start: &Path,
+    discover: impl Fn(&Path) -> Result<Option<Repository>, GitError>,
+) -> Result<(Option<Repository>, Root), Refusal> {
+    let repository = discover(start).map_err(|error| not_found(start, &error))?;
+    let top = match &repository {
+        Some(repository) => repository.top.clone(),
+        None => ambient::resolve(start).map_err(|error| no_root(start, &causes(&error)))?,
+    };
+    let tree = Root::open(&top).map_err(|error| no_root(&top, &causes(&error)))?;
+    Ok((repository, tree))
+}
+
+/// What failed as the user root works for: root can read the directory, so it must be said who cannot.
+fn of_user(refusal: Refusal, user: u32, environment: &Environment) -> Refusal {
+    let is_named = environment.text("SUDO_UID").is_some_and(|text| text.parse() == Ok(user));
+    let why = if is_named { "named by SUDO_UID" } else { "the owner of the directory" };
+    Refusal::new(
+        refusal.code,
+        format!("as user {user} ({why}): {}", refusal.message),
+        "root works for that user only: name a tree that user can reach, or start it as the user whose tree it is",
+    )
 }
 
 /// The user root works for, and the group. `None` if we are not root, or root works for itself.

@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(refusal.message, "opens cannot be held: no privilege");
         assert!(refusal.hints[0].contains("sudo keep watch --hold"));
         let ready = ready(true, Err("no privilege".to_owned())).expect("goes on");
-        assert!(ready.promises.clause().is_none());
+        assert!(ready.promises.sentences().is_empty());
         assert_eq!(ready.promises.limits(), ["Opens are not held, although --hold was asked for: no privilege."]);
         assert!(started(ready).is_none());
     }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_held_is_promised() {
         let ready = ready(false, Ok(Box::new(Nobody))).expect("can be held");
-        assert!(ready.promises.clause().expect("is special").contains("and of secrets for reading are held"));
+        assert!(ready.promises.sentences()[0].ends_with("and of secrets for reading are held"));
         assert!(started(ready).is_some());
     }
 }

@@ -95,7 +95,8 @@ fn what(event: &Event, paint: Paint) -> Option<String> {
         Event::Linked { path: at, rule, links } => format!("{} ({rule}) has {links} names now", path(at)),
         Event::Lost { cause } => format!("everything was compared, since events were lost: {}", plain(cause)),
         Event::Unguarded { path: at, .. } => format!("{} cannot be read, so it has no accepted state", path(at)),
-        Event::Contested { path: at } => format!("{}, restored without asking from here on", path(at)),
+        Event::Contested { path: at } => format!("{}, restored or refused without asking from here on", path(at)),
+        Event::Uncontested { path: at } => format!("{}, asked about again", path(at)),
         Event::Recovered { from_session, restored, kept } => format!(
             "the accepted state of session {}: {} restored{}",
             plain(from_session),

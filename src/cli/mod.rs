@@ -56,8 +56,8 @@ pub fn main(environment: Result<Environment, EnvironmentError>) -> u8 {
             return if error.use_stderr() { Exit::CannotStart.code() } else { Exit::Clean.code() };
         }
     };
-    // What is of use to others is given up once it has been used.
-    if !matches!(cli.command, Command::Watch(_) | Command::Recover(_))
+    // These give it up once it has been used.
+    if !matches!(cli.command, Command::Watch(_) | Command::Recover(_) | Command::Doctor(_))
         && !platform::privilege::is_root()
         && let Err(error) = platform::privilege::drop_capabilities()
     {

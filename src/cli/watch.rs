@@ -1,6 +1,5 @@
 //! `keep watch`: builds the parts, lets them run, prints what came of it.
 
-use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -16,6 +15,7 @@ use platform::terminal::{Terminal, TerminalError, scriptable};
 use platform::{Account, Clock, Names, Nobody, Place, Privileged, RelPath, SystemClock, Wanted, Witness, flags};
 
 use crate::baseline::{Baseline, Caps, Index};
+use crate::digest::Digest;
 use crate::journal::forward::Forwarding;
 use crate::journal::{self, Event, FileJournal, Journal, Replayed, SessionInfo, SessionLog, session_id};
 use crate::roots::Roots;
@@ -28,6 +28,7 @@ use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
 use crate::watch::hold::{Answers, Door, Trouble};
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
+use crate::watch::previous::{Covered, Previous};
 use crate::watch::promises::Promises;
 use crate::watch::recovery::{Recovered, accepted, unguarded};
 use crate::watch::report::{ReportPath, WatchReport};
@@ -167,10 +168,14 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
                 unguarded(&roots, &replayed),
                 &roots,
             );
-            (recovered, expected, BTreeMap::new())
+            (recovered, expected, Previous::default())
         }
         None => {
-            let previous = rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect();
+            let previous = Previous {
+                snapshots: rows.into_iter().map(|(place, row)| (place, row.snapshot)).collect(),
+                unguarded: unguarded(&roots, &replayed),
+                covered: covered(&ground, &replayed, &objects, (&asked, rule_file.as_deref())),
+            };
             let left = begin::unlock(flags.as_deref(), &roots, &replayed.flagged, &mut journal, &*clock)
                 .inspect_err(|_| console.finish())?;
             (Recovered { lines, left, ..Recovered::default() }, Expected::default(), previous)
@@ -193,7 +198,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         ));
     }
 
-    let known: Vec<Place> = previous.keys().cloned().collect();
+    let known: Vec<Place> = previous.snapshots.keys().cloned().collect();
     let rules = Arc::new(rules);
     let index = Index::default();
     let (hold, promises) = match to_hold {
@@ -238,6 +243,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         interval: Duration::from_millis(u64::from(args.watch_interval_ms)),
         max_file_bytes: args.max_file_bytes,
         new_file: NewFile { mode: 0o666 & !environment.umask, uid: ground.owner },
+        rule_file: rule_file.as_deref().map(Digest::of),
         frozen,
         scope,
         best_effort: args.best_effort,
@@ -276,6 +282,7 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         hold,
         flags: flags.filter(|_| args.lock),
         left_locked: recovered.left.objects,
+        others: ground.others(),
     };
     if let Some(guardian) = &ground.guardian {
         // What is left by then of an earlier watch stays as it is; that was said.
@@ -374,6 +381,24 @@ fn put_right(
     begin::recover(ground, last, replayed, journal, (objects, quarantine), clock)
 }
 
+/// What the last run covered, if it ended properly, beside what this one does by `asked` and its rule file.
+fn covered(
+    ground: &Ground,
+    replayed: &Replayed,
+    objects: &Objects,
+    (asked, rules): (&Asked, Option<&[u8]>),
+) -> Covered {
+    let Some(last) = &replayed.sealed_session else { return Covered::Same };
+    let options = &last.options;
+    let same_options = options.lock_deps == asked.lock_deps && options.allow_only == asked.allow_only;
+    if same_options && last.rules == rules.map(Digest::of) {
+        return Covered::Same;
+    }
+    // Its rule file may be none by now, or lost: then whatever it did not know counts as changed.
+    begin::rules_of(ground, last, objects)
+        .map_or(Covered::Unknown, |Assembled { rules, roots, .. }| Covered::By(Box::new(rules), roots))
+}
+
 /// What privilege is good for with this backend.
 fn wanted(args: &WatchArgs) -> Wanted {
     match args.backend {
@@ -426,21 +451,16 @@ fn arm(
     Armed { sources, without, witness: Some(witness), answers }
 }
 
-/// The backends that work here, strongest first; only the one named, if one is.
+/// The strongest backend that works here, and after it those that would take its place; only the one named, if one is.
+/// Whether these work is found out if they have to.
 fn choose(sources: Vec<Box<dyn EventSource>>, choice: BackendChoice) -> Result<Vec<Box<dyn EventSource>>, Refusal> {
     let mut reasons = Vec::new();
-    let mut working = Vec::new();
-    for backend in sources {
-        if choice.name().is_some_and(|name| name != backend.name()) {
-            continue;
-        }
+    let mut sources = sources.into_iter().filter(|backend| choice.name().is_none_or(|name| name == backend.name()));
+    while let Some(backend) = sources.next() {
         match backend.probe() {
-            Ok(()) => working.push(backend),
+            Ok(()) => return Ok(std::iter::once(backend).chain(sources).collect()),
             Err(error) => reasons.push(causes(&error)),
         }
-    }
-    if !working.is_empty() {
-        return Ok(working);
     }
     if reasons.is_empty() {
         reasons.push(format!("{} is not a backend of this system", choice.name().unwrap_or("auto")));

@@ -72,6 +72,8 @@ pub(super) fn yaml(bytes: &[u8]) -> Option<Node> {
     // Both of a pair of equal keys are wanted; aliases may repeat no more than a document without them could hold.
     let mut options = serde_saphyr::Options::default();
     options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
+    // `on:` of a workflow is the text it is for GitHub, no truth value.
+    options.strict_booleans = true;
     options.alias_limits.max_total_replayed_events = MOST_BYTES;
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| Depth(0).deserialize(reader)).ok()
 }

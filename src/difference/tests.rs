@@ -99,6 +99,7 @@ fn structure_is_told_for_every_tree_format() {
         ["~ a.b", "+ c[1] (1 key)"]
     );
     assert_eq!(lines(Format::Yaml, "", "a: 1\n"), ["+ a"]);
+    assert_eq!(lines(Format::Yaml, "on: push\n", "on: [push]\ny: no\n"), ["~ on", "+ y"]);
 }
 
 #[test]

@@ -312,8 +312,13 @@ pub enum Event {
         /// Why.
         cause: String,
     },
-    /// A path is restored without asking from now on.
+    /// Changes of a path are restored, or opens of it refused, without asking from now on.
     Contested {
+        /// Which path.
+        path: String,
+    },
+    /// The person took back that a path is contested.
+    Uncontested {
         /// Which path.
         path: String,
     },
@@ -400,6 +405,7 @@ impl Event {
             Event::Linked { .. } => "linked",
             Event::Lost { .. } => "lost",
             Event::Contested { .. } => "contested",
+            Event::Uncontested { .. } => "uncontested",
             Event::Recovered { .. } => "recovered",
             Event::Changed { .. } => "changed",
             Event::Flagged { .. } => "flagged",

@@ -13,6 +13,7 @@ mod chain;
 mod error;
 mod event;
 mod file;
+pub mod flagged;
 pub mod forward;
 mod line;
 mod log;

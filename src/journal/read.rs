@@ -79,7 +79,7 @@ pub fn read_from(
     Ok(Verified { files: 1, entries, first, torn_bytes })
 }
 
-fn read_one(
+pub(super) fn read_one(
     reader: &mut impl BufRead,
     file: &str,
     origin: Origin,

@@ -175,6 +175,11 @@ impl Replay {
                     part.contested.insert(path);
                 }
             }
+            Event::Uncontested { path } => {
+                if let Some(part) = self.current() {
+                    part.contested.remove(&path);
+                }
+            }
             Event::Recovered { .. } => {
                 self.unfinished.clear();
                 self.has_recovered = true;
@@ -347,6 +352,8 @@ mod tests {
         let events = [session(), directory, baseline(".env", "one"), sealed(), contested, session()];
         let replayed = come_to(&events);
         assert!(replayed.contested.contains(".env"));
+        let taken_back = Event::Uncontested { path: ".env".into() };
+        assert_eq!(come_to(&[&events[..5], &[taken_back]].concat()).contested, BTreeSet::new());
         assert_eq!(
             replayed.directories[".github"],
             DirectoryState { mode: 0o755, uid: 1, gid: 2, xattrs: Some(Digest::of(b"acl")) }

@@ -75,6 +75,7 @@ impl Session {
             Effect::Keep(seen) => self.keep(seen),
             Effect::Contest(place) => {
                 let shown = self.parts.roots.shown(&place);
+                self.parts.console.offer_asking_again();
                 self.say(&lines::contested(&shown, self.options.contest_limit));
                 self.tally.note(Event::Contested { path: self.parts.roots.stored(&place) });
             }
@@ -178,6 +179,7 @@ impl Session {
     fn restore(&mut self, refused: Refused) {
         let place = &refused.seen.place;
         let loosened = self.loosen(place);
+        let missing = self.missing_above(place);
         let absent = Snapshot::absent();
         let accepted = self.baseline.get(place).map_or(&absent, |row| &row.snapshot).clone();
         let at = rfc3339(self.parts.clock.wall());
@@ -238,6 +240,9 @@ impl Session {
                 let ids = done.quarantined.iter().map(|id| id.as_str().to_owned()).collect();
                 self.step(Input::Restored(place.clone()));
                 self.restored(&refused, ids);
+                if let Some(missing) = missing {
+                    self.say_where_the_rest_is(missing);
+                }
                 self.lock_around(place);
             }
             Err(error) => {

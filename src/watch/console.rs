@@ -81,6 +81,8 @@ pub struct Console {
     choosing: Option<(u64, u64, usize)>,
     /// Whether `u` does something.
     unlocks: bool,
+    /// Whether `c` does something.
+    asks_again: bool,
     /// Until when drawing has used up its share of time.
     drawn_for: Moment,
     /// Whether there is something newer to be shown than what was drawn.
@@ -174,6 +176,7 @@ impl Console {
             shown: None,
             choosing: None,
             unlocks: false,
+            asks_again: false,
             drawn_for: Moment::default(),
             put_off: false,
             unprinted: Vec::new(),
@@ -414,6 +417,11 @@ impl Console {
         self.unlocks = true;
     }
 
+    /// There is something that `c` takes back.
+    pub fn offer_asking_again(&mut self) {
+        self.asks_again = true;
+    }
+
     /// Shows the keys.
     pub fn help(&mut self) {
         self.print();
@@ -421,6 +429,11 @@ impl Console {
             let mut lines = shown.words.help();
             if self.unlocks {
                 lines.push("  u  choose what to unlock for a minute, once nothing is asked any more".to_owned());
+            }
+            if self.asks_again {
+                lines.push(
+                    "  c  choose a contested path to be asked about again, once nothing is asked any more".to_owned(),
+                );
             }
             self.lines(&lines);
         }

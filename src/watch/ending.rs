@@ -100,6 +100,8 @@ impl Session {
                 wanted.insert(Digest::of(&serialize_attributes(&row.snapshot.xattrs)));
             }
         }
+        // By it the next start tells what this run has covered.
+        wanted.extend(self.options.rule_file);
         let directories = self.baseline.directories().filter(|(_, directory)| !directory.xattrs.is_empty());
         wanted.extend(directories.map(|(_, directory)| Digest::of(&serialize_attributes(&directory.xattrs))));
         // What cannot be removed is a little space, no fault of the watch.
@@ -133,7 +135,7 @@ impl Session {
             kept: self.tally.kept.clone(),
             frozen: self.options.frozen,
             scope: self.options.scope.clone(),
-            contested: self.machine.contested().map(|place| self.report_path(place)).collect(),
+            contested: self.contested().into_iter().map(|place| self.report_path(place)).collect(),
             held: self.tally.held.clone(),
             linked: self.tally.linked_paths(|place| self.report_path(place)),
             locked: self.tally.locked,
@@ -159,6 +161,10 @@ impl Session {
         let mut line = format!("keep watch: {why}; {} restored, {accepted} accepted", counted(restored, "change"));
         if !self.tally.kept.is_empty() {
             line.push_str(&format!(", {} reported and kept", self.tally.kept.len()));
+        }
+        let [allowed, refused] = self.tally.opens();
+        if allowed + refused > 0 {
+            line.push_str(&format!("; {} allowed, {refused} refused", counted(allowed, "open")));
         }
         if failed > 0 {
             line.push_str(&format!(", {failed} NOT restored"));

@@ -12,6 +12,7 @@ use crate::gate::machine::QuestionId;
 use crate::gate::serve::GateKey;
 use crate::journal::Event;
 
+use super::choice::Purpose;
 use super::console::Pressed;
 use super::inbox::Message;
 use super::session::{BETWEEN_LISTINGS, End, Phase, Session};
@@ -185,7 +186,8 @@ impl Session {
             Key::Accept | Key::Reject | Key::Each => self.answer(key),
             Key::Details => self.show_details(),
             Key::Help => self.parts.console.help(),
-            Key::Unlock => self.wants_to_unlock(),
+            Key::Unlock => self.wants_to_choose(Purpose::Unlock),
+            Key::AskAgain => self.wants_to_choose(Purpose::AskAgain),
         }
     }
 

@@ -7,6 +7,7 @@ use platform::event::Powers;
 use crate::journal::Asked;
 use crate::rules::Rule;
 
+use super::lock::Locked;
 use super::machine::Outcome;
 
 /// `1 protected file`, `2 protected files`.
@@ -30,16 +31,12 @@ pub fn started(
     timeout: Duration,
     frozen: bool,
     scope: Option<&str>,
-    promises: Option<&str>,
 ) -> String {
     let mut line = format!(
         "keep watch: {} in {root}; {backend}; undecided changes are restored after {} s",
         counted(files, "protected file"),
         timeout.as_secs()
     );
-    if let Some(promises) = promises {
-        line.push_str(&format!("; {promises}"));
-    }
     if frozen {
         line.push_str(" (dependencies frozen)");
     }
@@ -136,12 +133,31 @@ pub fn linked(path: &str, rule: Rule, names: u64) -> String {
 
 /// A path is contested from now on.
 pub fn contested(path: &str, limit: u32) -> String {
-    format!("keep watch: {path} is contested: refused {limit} times, from now on restored without asking")
+    format!(
+        "keep watch: {path} is contested: refused {limit} times, from now on restored without asking; c takes that back"
+    )
 }
 
-/// What can be done about the lock.
-pub fn can_unlock() -> String {
-    format!("keep watch: u unlocks one path for {} s", super::lock::minutes::MINUTE.as_secs())
+/// A path is contested no longer.
+pub fn asked_again(path: &str) -> String {
+    format!("keep watch: {path} is asked about again")
+}
+
+/// How much is locked, and what can be done about it.
+pub fn locked(locked: Locked) -> String {
+    if locked == Locked::default() {
+        return format!("keep watch: {locked}");
+    }
+    format!("keep watch: {locked}; u unlocks one path for {} s", super::lock::minutes::MINUTE.as_secs())
+}
+
+/// Another watch has locked some of what is protected here.
+pub fn locked_by_another(count: usize) -> String {
+    let (are, them) = if count == 1 { ("is", "it") } else { ("are", "them") };
+    format!(
+        "keep watch: {} {are} locked by another keep watch; this one locks {them} within two minutes after it has ended",
+        counted(count, "path")
+    )
 }
 
 /// A path can be changed for a while.
@@ -174,6 +190,20 @@ pub fn not_unlocked(path: &str, reason: &str) -> String {
     format!("keep watch: {path} could not be unlocked: {reason}")
 }
 
+/// git is somewhere else than before, and locked files are not.
+pub fn another_branch() -> &'static str {
+    "keep watch: git is at another branch or commit; locked files were left as they were: git status names them, u unlocks"
+}
+
+/// Of a folder that vanished only protected files were put back; where it is `now`, if that is known.
+pub fn put_back_in_part(folder: &str, now: Option<&str>) -> String {
+    let (what, rest) = match now {
+        Some(now) => (format!("{folder}/ was moved to {now}/"), "the rest of it is still there"),
+        None => (format!("{folder}/ was removed or moved away"), "the rest of it was not"),
+    };
+    format!("keep watch: {what}; what is protected in it was put back, {rest}")
+}
+
 /// The watch ends, and a path stays locked.
 pub fn left_locked(path: &str, reason: &str) -> String {
     format!("keep watch: {path} stays locked: {reason}; sudo keep recover unlocks what is there")
@@ -181,8 +211,17 @@ pub fn left_locked(path: &str, reason: &str) -> String {
 
 /// What differs from the last run.
 pub fn changed_between(paths: &[String]) -> String {
+    listed("changed while nobody watched", paths)
+}
+
+/// What the last run did not cover.
+pub fn newly_covered(paths: &[String]) -> String {
+    listed("newly covered since the last run", paths)
+}
+
+fn listed(what: &str, paths: &[String]) -> String {
     const SHOWN: usize = 20;
-    let mut line = format!("keep watch: {} changed while nobody watched: ", counted(paths.len(), "protected file"));
+    let mut line = format!("keep watch: {} {what}: ", counted(paths.len(), "protected file"));
     line.push_str(&paths[..paths.len().min(SHOWN)].join(", "));
     if paths.len() > SHOWN {
         line.push_str(&format!(" and {} more", paths.len() - SHOWN));
@@ -196,14 +235,21 @@ mod tests {
 
     #[test]
     fn the_start_line_says_what_is_special() {
-        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None, None);
+        let plain = started(23, "/repo", "fanotify", Duration::from_secs(20), false, None);
         assert_eq!(
             plain,
             "keep watch: 23 protected files in /repo; fanotify; undecided changes are restored after 20 s"
         );
-        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"), Some("x is held"));
+        let special = started(1, "/r", "poll", Duration::from_secs(7), true, Some("src/**, *.md"));
         assert!(special.starts_with("keep watch: 1 protected file in /r; poll;"), "{special}");
-        assert!(special.ends_with("after 7 s; x is held (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+        assert!(special.ends_with("after 7 s (dependencies frozen) (scope: src/**, *.md)"), "{special}");
+    }
+
+    #[test]
+    fn how_much_is_locked_is_said_with_the_key_that_unlocks() {
+        let said = locked(Locked { files: 12, folders: 1 });
+        assert_eq!(said, "keep watch: locked: 12 files, 1 folder; u unlocks one path for 60 s");
+        assert_eq!(locked(Locked::default()), "keep watch: locked: nothing");
     }
 
     #[test]

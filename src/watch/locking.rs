@@ -12,14 +12,15 @@ use platform::{Flags, Moment, Place};
 
 use crate::baseline::{Content, Row, Snapshot};
 use crate::cli::exit::{Refusal, RefusalCode};
-use crate::journal::Event;
+use crate::journal::{Event, Object};
 use crate::rules::Mode;
 
 use super::acting::write;
+use super::branch::Branch;
 use super::lines::{self, counted};
-use super::lock::choice::Choice;
 use super::lock::minutes::Minutes;
 use super::lock::objects::{Hindrance, Locks, Outcome};
+use super::lock::waiting::Waiting;
 use super::lock::{Locked, Pen};
 use super::session::Session;
 use super::survey::whole_folders;
@@ -36,11 +37,10 @@ pub(super) struct Locking {
     taken_off: BTreeSet<Place>,
     /// Places that could not be locked, and when that is tried again.
     later: BTreeMap<Place, Moment>,
-    /// What is being chosen from.
-    pub(super) choice: Option<Choice>,
-    /// How many choices there were, and whether another one is wanted.
-    pub(super) choices: u64,
-    pub(super) is_wanted: bool,
+    /// Places that another watch has locked.
+    waiting: Waiting,
+    /// Where git is.
+    branch: Branch,
 }
 
 /// Writes entries among those of the watch.
@@ -80,9 +80,8 @@ impl Locking {
             minutes: Minutes::default(),
             taken_off: BTreeSet::new(),
             later: BTreeMap::new(),
-            choice: None,
-            choices: 0,
-            is_wanted: false,
+            waiting: Waiting::default(),
+            branch: Branch::default(),
         }
     }
 }
@@ -93,7 +92,10 @@ impl Session {
     /// Locks what can be locked of the baseline. A refusal if nothing can, although something is protected.
     pub(super) fn lock_everything(&mut self) -> Result<Option<Locked>, Refusal> {
         let Some(flags) = self.parts.flags.take() else { return Ok(None) };
-        self.lock = Some(Locking::new(flags));
+        let mut lock = Locking::new(flags);
+        // Where git is now: the first look finds no change.
+        lock.branch.has_changed(self.parts.roots.tree());
+        self.lock = Some(lock);
         let files = self.baseline.rows().filter(|(_, row)| is_lockable(row)).map(|(place, _)| place.clone());
         let mut places: Vec<Place> = files.collect();
         let wanted = places.len();
@@ -101,7 +103,11 @@ impl Session {
         let refused = self.lock_these(&places);
         let locked = self.lock.as_ref().map(|lock| lock.locks.count()).unwrap_or_default();
         let sentences = reasons(&refused);
-        if locked == Locked::default() && wanted > 0 && !self.options.best_effort {
+        let anothers = refused.iter().filter(|(_, hindrance)| *hindrance == Hindrance::Another).count();
+        if anothers > 0 {
+            self.say(&lines::locked_by_another(anothers));
+        }
+        if locked == Locked::default() && wanted > 0 && anothers == 0 && !self.options.best_effort {
             return Err(Refusal::new(
                 RefusalCode::BackendUnavailable,
                 format!("--lock: no protected file can be locked: {}", sentences.join("; ")),
@@ -170,8 +176,7 @@ impl Session {
     }
 
     fn lock_or_later(&mut self, places: &[Place]) {
-        let refused = self.lock_these(places);
-        for (place, hindrance) in refused {
+        for (place, hindrance) in self.lock_these(places) {
             if let Hindrance::Failed(reason) = hindrance {
                 let shown = self.parts.roots.shown(&place);
                 let now = self.now();
@@ -191,12 +196,27 @@ impl Session {
                 self.to_look.entry(place).or_insert(now);
             }
         }
-        refused
+        refused.into_iter().map(|(place, hindrance)| self.by_whom(place, hindrance, now)).collect()
+    }
+
+    /// Tells a lock of another watch from what else was immutable before; it is ours to lock once that one has released it.
+    fn by_whom(&mut self, place: Place, hindrance: Hindrance, now: Moment) -> (Place, Hindrance) {
+        if hindrance != Hindrance::Foreign {
+            return (place, hindrance);
+        }
+        let stat = self.parts.roots.get(place.root).stat(&place.path).ok().flatten();
+        if !stat.is_some_and(|stat| self.parts.others.have_flagged(Object::of(&stat))) {
+            return (place, hindrance);
+        }
+        if let Some(lock) = &mut self.lock {
+            lock.waiting.add(place.clone(), now);
+        }
+        (place, Hindrance::Another)
     }
 
     // What is seen of it.
 
-    /// The snapshot without a flag that is ours, or an earlier run's. One that is missing is noted.
+    /// The snapshot without a flag that is ours, an earlier run's, or another watch's. One of ours that is missing is noted.
     pub(super) fn without_our_flag(&mut self, place: &Place, mut now: Snapshot) -> Snapshot {
         let Some(id) = now.id() else { return now };
         if self.parts.left_locked.contains(&id) {
@@ -208,8 +228,21 @@ impl Session {
                 lock.taken_off.insert(place.clone());
             }
             now.immutable = false;
+        } else if now.immutable && self.is_anothers(place, &now) {
+            now.immutable = false;
         }
         now
+    }
+
+    /// Whether another watch has made immutable what was found at the place.
+    fn is_anothers(&mut self, place: &Place, found: &Snapshot) -> bool {
+        let Some(stat) = found.stat else { return false };
+        if self.parts.others.have_flagged(Object::of(&stat)) {
+            return true;
+        }
+        // It may have been released, and its journal may say so, since it was looked at.
+        let now = self.parts.roots.get(place.root).stat(&place.path).ok().flatten();
+        now.is_some_and(|now| now.id == stat.id && !now.immutable)
     }
 
     /// One round of the sweep: folders whose flag is gone, and what could not be locked before.
@@ -220,8 +253,16 @@ impl Session {
         let is_off =
             |place: &&Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if !stat.immutable);
         let off: Vec<Place> = folders.filter(is_off).cloned().collect();
+        let has_gone = lock.branch.has_changed(roots.tree()) && lock.locks.count() != Locked::default();
         lock.taken_off.extend(off);
-        let due: Vec<Place> = lock.later.extract_if(.., |_, due| *due <= now).map(|(place, _)| place).collect();
+        let is_locked =
+            |place: &Place| matches!(roots.get(place.root).stat(&place.path), Ok(Some(stat)) if stat.immutable);
+        let released = lock.waiting.take_due(now, is_locked);
+        let due = lock.later.extract_if(.., |_, due| *due <= now).map(|(place, _)| place);
+        let due: Vec<Place> = due.chain(released).collect();
+        if has_gone {
+            self.say(lines::another_branch());
+        }
         for place in due {
             if self.baseline.get(&place).is_some() {
                 self.lock_around(&place);
@@ -231,7 +272,7 @@ impl Session {
         }
     }
 
-    /// What is due: minutes that are over, flags to be set again, the choice.
+    /// What is due: minutes that are over, flags to be set again.
     pub(super) fn tend_lock(&mut self) {
         let now = self.now();
         let Some(lock) = &mut self.lock else { return };
@@ -244,7 +285,6 @@ impl Session {
         for place in taken_off {
             self.set_again(&place, now);
         }
-        self.tend_choice(now);
     }
 
     fn minute_is_over(&mut self, place: &Place) {
@@ -280,9 +320,7 @@ impl Session {
 
     /// When the lock needs attention, if nothing else happens.
     pub(super) fn lock_wake_at(&self, now: Moment) -> Option<Moment> {
-        let lock = self.lock.as_ref()?;
-        let choice = lock.choice.as_ref().map(|choice| choice.deadline(self.questions()));
-        [choice, lock.minutes.wake_at(now)].into_iter().flatten().min()
+        self.lock.as_ref()?.minutes.wake_at(now)
     }
 }
 

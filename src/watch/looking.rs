@@ -180,7 +180,11 @@ impl Session {
         if change.is_none() {
             self.after_bytes.remove(place);
             self.notice_the_same(place, class, &now);
-            self.settled(place, now.id(), before);
+            // What was done to a folder is remembered until what lies in it has been looked at, too.
+            let is_folder = self.baseline.get(place).is_none() && self.baseline.below(place).next().is_some();
+            if !is_folder {
+                self.settled(place, now.id(), before);
+            }
         }
         if let Some(change) = &change
             && is_new

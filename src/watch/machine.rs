@@ -116,6 +116,11 @@ impl Machine {
                     refused.failures += 1;
                 }
             }
+            Input::AskAgain(place) => {
+                if let Some(history) = self.histories.get_mut(&place) {
+                    (history.contested, history.refusals) = (false, 0);
+                }
+            }
             Input::Retry => self.retry(&mut effects),
             Input::Tick => {}
             Input::Stop => self.stop(&mut effects),

@@ -358,6 +358,23 @@ fn the_third_refusal_makes_a_path_contested() {
 }
 
 #[test]
+fn a_contested_path_that_is_taken_back_is_asked_about_and_counted_anew() {
+    let mut run = Run::new(2);
+    let refused = |run: &mut Run, start| {
+        run.write(".env", "x", start);
+        let effects = run.answer(Answer::Reject, start + 500);
+        run.restored(".env");
+        effects.iter().any(|effect| matches!(effect, Effect::Contest(_)))
+    };
+    assert_eq!([0, 1_000].map(|start| refused(&mut run, start)), [false, true]);
+    assert_eq!(run.0.step(Input::AskAgain(place("svc/.env")), at(2_000)), [], "another path");
+    assert_eq!(run.0.contested().count(), 1);
+    assert_eq!(run.0.step(Input::AskAgain(place(".env")), at(2_000)), []);
+    assert_eq!(run.0.contested().count(), 0);
+    assert_eq!([3_000, 4_000].map(|start| refused(&mut run, start)), [false, true]);
+}
+
+#[test]
 fn a_limit_of_zero_never_contests() {
     let mut run = Run::new(0);
     for round in 0..10 {

@@ -2,8 +2,6 @@
 //!
 //! Promise: nothing is said that was not tried, on a scratch file of the same file system, when the watch began.
 
-use super::lock::Locked;
-
 /// What becomes of an operation that nobody has allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kept {
@@ -34,8 +32,6 @@ pub struct Promises {
     pub reads_are_held: bool,
     /// Everything else: renaming over, removing, linking, bits, cutting by path.
     pub others: Kept,
-    /// How much is locked: there every change is refused, whatever becomes of others.
-    pub locked: Option<Locked>,
     /// What was asked for and is not kept, a sentence each.
     pub missing: Vec<String>,
 }
@@ -43,24 +39,15 @@ pub struct Promises {
 impl Default for Promises {
     /// What every watch does.
     fn default() -> Self {
-        Self { writes: Kept::Undone, reads_are_held: false, others: Kept::Undone, locked: None, missing: Vec::new() }
+        Self { writes: Kept::Undone, reads_are_held: false, others: Kept::Undone, missing: Vec::new() }
     }
 }
 
 impl Promises {
-    /// What the start line says of them; `None` where it is what every watch does.
-    pub fn clause(&self) -> Option<String> {
-        let locked = self.locked.map(|locked| locked.to_string());
-        let operations = self.operations();
-        if operations.is_none() && locked.is_none() {
-            return None;
-        }
-        Some(operations.into_iter().chain(locked).collect::<Vec<_>>().join("; "))
-    }
-
-    fn operations(&self) -> Option<String> {
+    /// What is said of them after the start line, a sentence each; none where it is what every watch does.
+    pub fn sentences(&self) -> Vec<String> {
         if self.writes == Kept::Undone && self.others == Kept::Undone && !self.reads_are_held {
-            return None;
+            return Vec::new();
         }
         let mut said: Vec<(Kept, String)> = vec![(self.writes, "opens for writing".to_owned())];
         if self.reads_are_held {
@@ -71,10 +58,9 @@ impl Promises {
         }
         match said.iter_mut().find(|(kept, _)| *kept == self.others) {
             Some((_, words)) => words.push_str(" and other changes"),
-            None => said.push((self.others, "other changes".to_owned())),
+            None => said.push((self.others, "other changes (renames, removals, bits, truncate)".to_owned())),
         }
-        let parts: Vec<String> = said.iter().map(|(kept, words)| format!("{words} are {}", kept.words())).collect();
-        Some(parts.join(", "))
+        said.iter().map(|(kept, words)| format!("{words} are {}", kept.words())).collect()
     }
 
     /// What this watch cannot hold, for the report.
@@ -96,35 +82,24 @@ impl Promises {
 mod tests {
     use super::*;
 
-    fn clause(writes: Kept, reads_are_held: bool, others: Kept) -> String {
-        Promises { writes, reads_are_held, others, ..Promises::default() }.clause().expect("is special")
+    fn sentences(writes: Kept, reads_are_held: bool, others: Kept) -> Vec<String> {
+        Promises { writes, reads_are_held, others, ..Promises::default() }.sentences()
     }
 
     #[test]
-    fn the_start_line_says_what_becomes_of_each_operation() {
+    fn what_becomes_of_each_operation_is_a_sentence_that_fits_a_terminal() {
         use Kept::{Held, Refused, Undone};
-        assert_eq!(Promises::default().clause(), None);
-        assert_eq!(clause(Held, false, Undone), "opens for writing are held, other changes are undone");
+        const OTHERS: &str = "other changes (renames, removals, bits, truncate) are undone";
+        assert_eq!(Promises::default().sentences(), [""; 0]);
+        assert_eq!(sentences(Held, false, Undone), ["opens for writing are held", OTHERS]);
+        assert_eq!(sentences(Held, true, Undone), ["opens for writing and of secrets for reading are held", OTHERS]);
+        assert_eq!(sentences(Refused, false, Refused), ["opens for writing and other changes are refused"]);
         assert_eq!(
-            clause(Held, true, Undone),
-            "opens for writing and of secrets for reading are held, other changes are undone"
+            sentences(Refused, true, Refused),
+            ["opens for writing and other changes are refused", "opens of secrets for reading are held"]
         );
-        assert_eq!(clause(Refused, false, Refused), "opens for writing and other changes are refused");
-        assert_eq!(
-            clause(Refused, true, Refused),
-            "opens for writing and other changes are refused, opens of secrets for reading are held"
-        );
-    }
-
-    #[test]
-    fn the_start_line_says_how_much_is_locked() {
-        let locked = Some(Locked { files: 12, folders: 1 });
-        let only = Promises { locked, ..Promises::default() };
-        assert_eq!(only.clause().as_deref(), Some("locked: 12 files, 1 folder"));
-        let both = Promises { locked, writes: Kept::Held, ..Promises::default() };
-        let clause = both.clause().expect("is special");
-        assert!(clause.starts_with("opens for writing are held"), "{clause}");
-        assert!(clause.ends_with("; locked: 12 files, 1 folder"), "{clause}");
+        let all = [Held, Refused, Undone].map(|kept| sentences(kept, true, Undone));
+        assert!(all.iter().flatten().all(|sentence| "keep watch: ".len() + sentence.len() <= 80), "{all:?}");
     }
 
     #[test]

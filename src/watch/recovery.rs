@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use platform::{Clock, FileId, Place};
+use platform::{Clock, FileId, Place, Stat};
 
 use crate::baseline::{Baseline, Caps, ChangeKind, Content, Directory, Restore, Row, Snapshot, clear_leftover, look};
 use crate::cli::exit::causes;
 use crate::digest::Digest;
 use crate::journal::{
-    DirectoryState, Event, Journal, JournalError, RecordError, Replayed, RestoreOutcome, Stamps, portions, rfc3339,
+    DirectoryState, Event, Journal, JournalError, Object, RecordError, Replayed, RestoreOutcome, Stamps, portions,
+    rfc3339,
 };
 use crate::roots::Roots;
 use crate::rules::set::RuleSet;
@@ -21,6 +22,7 @@ use crate::store::{Objects, Quarantine, Rejection, StoreError, parse_attributes}
 
 use super::expected::is_below_any;
 use super::lock::left::Left;
+use super::lock::others::Others;
 use super::report::{Recovery, ReportPath};
 use super::survey::survey;
 
@@ -47,6 +49,8 @@ pub struct Recovering<'a> {
     pub max_file_bytes: u64,
     /// What the interrupted run had made immutable and could not be released: the flag is no change.
     pub left_locked: &'a BTreeSet<FileId>,
+    /// The journals of other watches: what they have made immutable is no change either.
+    pub others: &'a mut Others,
 }
 
 /// What a recovery came to.
@@ -196,6 +200,11 @@ impl Recovering<'_> {
         }
     }
 
+    /// Whether what was found immutable is so by a watch: the interrupted one, or another.
+    fn is_a_watchs(&mut self, found: &Stat) -> bool {
+        found.immutable && (self.left_locked.contains(&found.id) || self.others.have_flagged(Object::of(found)))
+    }
+
     fn put_right(
         &mut self,
         place: &Place,
@@ -209,7 +218,7 @@ impl Recovering<'_> {
         let root = self.roots.get(place.root);
         let (kind, digest) = match look(root, &place.path, self.max_file_bytes) {
             Ok(mut look) => match accepted.compare({
-                look.snapshot.immutable &= !look.snapshot.id().is_some_and(|id| self.left_locked.contains(&id));
+                look.snapshot.immutable &= !look.snapshot.stat.is_some_and(|stat| self.is_a_watchs(&stat));
                 &look.snapshot
             }) {
                 None => return Ok(()),

@@ -12,8 +12,9 @@ use platform::lock::Lock;
 use platform::notify::Notifier;
 use platform::{Account, Clock, FileId, Flags, LostCause, Moment, Place, Stat};
 
-use crate::baseline::{Baseline, Snapshot};
+use crate::baseline::Baseline;
 use crate::cli::exit::Refusal;
+use crate::digest::Digest;
 use crate::journal::forward::Couriers;
 use crate::journal::{Journal, SessionLog, rfc3339};
 use crate::roots::Roots;
@@ -23,17 +24,22 @@ use crate::store::{Objects, Quarantine};
 
 use super::already_open::AlreadyOpen;
 use super::approvals::{Approvals, NewFile};
+use super::choosing::Choosing;
 use super::console::Console;
 use super::expected::Expected;
 use super::guest::{Guest, Opening};
 use super::hold::{self, Hold, Passes};
 use super::inbox::Inbox;
+use super::lock::others::Others;
 use super::locking::Locking;
 use super::looking::Settling;
 use super::machine::{Effect, Input, Machine};
+use super::moved::Remade;
 use super::new_dirs::NewDirs;
+use super::previous::Previous;
 use super::promises::Promises;
 use super::report::ReportPath;
+use super::rereading::Rereading;
 use super::sweep::Sweep;
 use super::tally::Tally;
 use super::writers::Known;
@@ -83,6 +89,8 @@ pub struct Parts {
     pub flags: Option<Arc<dyn Flags>>,
     /// What an earlier run left immutable and this one cannot release: that is no change.
     pub left_locked: BTreeSet<FileId>,
+    /// The journals of other watches: what they have made immutable is no change either.
+    pub others: Others,
 }
 
 /// How this watch was asked for.
@@ -104,6 +112,8 @@ pub struct Options {
     pub max_file_bytes: u64,
     /// What a file has that is made by the person's own programs.
     pub new_file: NewFile,
+    /// The rule file's content, which the next start compares its own with.
+    pub rule_file: Option<Digest>,
     /// Whether dependencies are frozen.
     pub frozen: bool,
     /// The allowed area.
@@ -176,16 +186,21 @@ pub struct Session {
     pub(super) writers: BTreeMap<Place, Known>,
     pub(super) tally: Tally,
     pub(super) sweep: Sweep,
+    pub(super) rereading: Rereading,
     pub(super) sweep_at: Moment,
     /// What is locked, if anything is to be.
     pub(super) lock: Option<Locking>,
+    /// The folder that was put back last of those that vanished.
+    pub(super) remade: Remade,
+    /// What the person chooses from, if anything.
+    pub(super) choosing: Choosing,
     /// The gate in this terminal, once it serves.
     pub(super) guest: Option<Guest>,
     pub(super) polling: Option<Box<dyn Subscription>>,
     /// When everything was last listed again after an overflow of ours, and when it has to be.
     pub(super) listed: Option<Moment>,
     pub(super) list_at: Option<Moment>,
-    pub(super) previous: BTreeMap<Place, Snapshot>,
+    pub(super) previous: Previous,
     pub(super) end: Option<End>,
     /// Why the watch cannot start after all.
     pub(super) failed_start: Option<Refusal>,
@@ -206,10 +221,11 @@ impl Session {
         machine: Machine,
         baseline: Baseline,
         expected: Expected,
-        previous: BTreeMap<Place, Snapshot>,
+        previous: Previous,
         tally: Tally,
     ) -> Self {
         let (now, begun) = (parts.clock.now(), parts.clock.wall());
+        let rereading = Rereading::new(options.powers.names_the_writer);
         Self {
             sweep_at: now + options.interval,
             held: hold::Machine::new(hold::Settings {
@@ -237,7 +253,10 @@ impl Session {
             writers: BTreeMap::new(),
             tally,
             sweep: Sweep::default(),
+            rereading,
             lock: None,
+            remade: None,
+            choosing: Choosing::default(),
             guest: None,
             polling: None,
             listed: None,
@@ -257,6 +276,7 @@ impl Session {
             self.step(Input::Tick);
             self.step_held(hold::Input::Tick);
             self.tend_lock();
+            self.tend_choice();
             self.draw();
             if now >= self.sweep_at {
                 self.sweep_round(now);
@@ -292,7 +312,7 @@ impl Session {
     fn wait(&mut self) {
         let now = self.now();
         let settled = self.settling.values().map(|settling| settling.due).min();
-        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now)];
+        let further = [self.held.wake_at(), self.passes.wake_at(), self.lock_wake_at(now), self.choice_wake_at()];
         let wake = [Some(self.sweep_at), self.machine.wake_at(), self.parts.console.wake_at(), settled, self.list_at];
         let wake = wake.into_iter().chain(further).flatten().min().expect("the sweep is always due some time");
         let messages = self.parts.messages.wait(wake.since(now), BATCH);

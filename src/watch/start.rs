@@ -1,7 +1,5 @@
 //! The first walk: what is found becomes the baseline, is made durable, and only then is anything said.
 
-use std::collections::BTreeMap;
-
 use platform::Place;
 
 use crate::baseline::{CapsError, Content, Directory, LookError, Row, Snapshot, is_unwritten, look_and_store};
@@ -12,6 +10,7 @@ use crate::store::serialize_attributes;
 
 use super::lines;
 use super::lock::Locked;
+use super::previous::Between;
 use super::session::{Phase, Session};
 
 impl Session {
@@ -175,7 +174,11 @@ impl Session {
         };
         self.tally.started_at = Some(self.parts.clock.wall());
         self.tally.protected_files = self.baseline.len();
-        let changed = self.changed_between();
+        let Between { changed, newly_covered } = self.differs_from_before();
+        if !newly_covered.is_empty() {
+            let shown: Vec<String> = newly_covered.iter().map(|place| self.parts.roots.shown(place)).collect();
+            self.say(&lines::newly_covered(&shown));
+        }
         if !changed.is_empty() {
             let stored: Vec<String> = changed.iter().map(|place| self.parts.roots.stored(place)).collect();
             for paths in portions(&stored) {
@@ -190,7 +193,7 @@ impl Session {
         });
         let tree =
             crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(self.parts.roots.tree().path().as_os_str()));
-        (self.tally.locked, self.options.promises.locked) = (locked, locked);
+        self.tally.locked = locked;
         self.say(&lines::started(
             self.baseline.len(),
             &tree,
@@ -198,11 +201,15 @@ impl Session {
             self.options.decision_timeout,
             self.options.frozen,
             scope.as_deref(),
-            self.options.promises.clause().as_deref(),
         ));
-        if locked.is_some_and(|locked| locked != Locked::default()) {
-            self.parts.console.offer_unlocking();
-            self.say(&lines::can_unlock());
+        for promise in self.options.promises.sentences() {
+            self.say(&format!("keep watch: {promise}"));
+        }
+        if let Some(locked) = locked {
+            if locked != Locked::default() {
+                self.parts.console.offer_unlocking();
+            }
+            self.say(&lines::locked(locked));
         }
         // Before, what a client changes would be taken for what was there.
         match self.parts.gate.take().map(|open| open()) {
@@ -235,24 +242,12 @@ impl Session {
     }
 
     /// What differs from the end of the last run, that ended properly: the person's own work, named once.
-    fn changed_between(&mut self) -> Vec<Place> {
-        let previous: BTreeMap<Place, Snapshot> = std::mem::take(&mut self.previous);
-        if previous.is_empty() {
-            return Vec::new();
-        }
-        let absent = Snapshot::absent();
-        let mut changed: Vec<Place> = Vec::new();
-        for (place, row) in self.baseline.rows() {
-            if previous.get(place).unwrap_or(&absent).compare(&row.snapshot).is_some() {
-                changed.push(place.clone());
-            }
-        }
-        let gone = previous.iter().filter(|(place, snapshot)| {
-            !snapshot.is_absent() && self.baseline.get(place).is_none() && !self.unreadable.contains_key(place)
-        });
-        changed.extend(gone.map(|(place, _)| place.clone()).filter(|place| self.parts.rules.classify(place).is_some()));
-        changed.sort();
-        changed
+    fn differs_from_before(&mut self) -> Between {
+        let previous = std::mem::take(&mut self.previous);
+        previous.compare(&self.baseline, &self.parts.roots, |place| {
+            let is_known = self.baseline.get(place).is_some() || self.unreadable.contains_key(place);
+            !is_known && self.parts.rules.classify(place).is_some()
+        })
     }
 }
 

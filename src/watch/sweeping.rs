@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use platform::{Moment, Place, RootId};
 
-use crate::baseline::{Content, holds};
+use crate::baseline::Content;
 
 use super::machine::Input;
+use super::rereading::Accepted;
 use super::session::{Phase, Session};
 
 impl Session {
@@ -42,6 +43,8 @@ impl Session {
         stats.extend(self.machine.open());
         self.compare_stamps(stats.iter(), now);
         self.sweep_lock(now);
+        let baseline = &self.baseline;
+        self.rereading.keep_only(|place| baseline.get(place).is_some());
         for place in read {
             if !self.reads_the_same(&place) {
                 self.to_look.insert(place, now);
@@ -55,16 +58,12 @@ impl Session {
     }
 
     /// Whether the file has the accepted stamps and, read again, the accepted content.
-    fn reads_the_same(&self, place: &Place) -> bool {
+    fn reads_the_same(&mut self, place: &Place) -> bool {
         let Some(row) = self.baseline.get(place) else { return true };
-        let (Content::Regular { digest, size }, Some(stat)) = (&row.snapshot.content, row.snapshot.stat) else {
+        let (Content::Regular { digest, size }, Some(stat)) = (&row.snapshot.content, &row.snapshot.stat) else {
             return true;
         };
-        let root = self.parts.roots.get(place.root);
-        match root.open_unchanged(&place.path, &stat) {
-            Ok(Some(file)) => holds(&file, *digest, *size),
-            // Whatever it is, a whole look tells.
-            Ok(None) | Err(_) => false,
-        }
+        let accepted = Accepted { stat, digest: *digest, size: *size };
+        self.rereading.is_the_same(self.parts.roots.get(place.root), place, accepted)
     }
 }

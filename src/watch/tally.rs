@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use platform::{LostCause, Place};
 
-use crate::journal::Event;
+use crate::journal::{Event, HeldOutcome};
 
 use super::lock::Locked;
 use super::report::{Decision, HeldRow, Kept, Recovery, ReportPath};
@@ -71,6 +71,23 @@ impl Tally {
     /// The losses by cause.
     pub fn losses(&self) -> Vec<(String, u64)> {
         self.lost.iter().map(|(cause, times)| ((*cause).to_owned(), *times)).collect()
+    }
+
+    /// How many held opens went through, and how many were refused; those whose opener went away are neither.
+    pub fn opens(&self) -> [usize; 2] {
+        let mut opens = [0, 0];
+        for row in &self.held {
+            let which = match row.decision {
+                HeldOutcome::Allowed | HeldOutcome::Trusted => 0,
+                HeldOutcome::Refused
+                | HeldOutcome::TimedOut
+                | HeldOutcome::AutoRefused
+                | HeldOutcome::RefusedAtExit => 1,
+                HeldOutcome::Gone => continue,
+            };
+            opens[which] += row.opens as usize;
+        }
+        opens
     }
 
     /// Keeps an entry for the journal until the loop has time.

@@ -69,19 +69,8 @@ impl Session {
 
     /// The words about who made all of these changes; nothing if it is not the same for all.
     pub(super) fn by<'p>(&self, places: impl IntoIterator<Item = &'p Place>) -> Option<By> {
-        let mut writers = places.into_iter().map(|place| self.writer_of(place));
-        let first = writers.next()??;
-        let mut least = first;
-        for writer in writers {
-            let writer = writer?;
-            if (writer.program.pid, writer.program.started) != (first.program.pid, first.program.started) {
-                return None;
-            }
-            if writer.certainty < least.certainty {
-                least = writer;
-            }
-        }
-        Some(words(least))
+        let writers: Option<Vec<&Writer>> = places.into_iter().map(|place| self.writer_of(place)).collect();
+        as_one(&writers?).map(|writer| words(&writer))
     }
 
     /// To be taken before a path is looked at.
@@ -115,6 +104,21 @@ impl Session {
 /// Whether there is anything to say: a process that has no number here is none that anybody could look for.
 fn is_somebody(writer: &Writer) -> bool {
     writer.program.pid != 0
+}
+
+/// The one process that all of these are, with what is known of it, as sure as the least sure of them.
+fn as_one(writers: &[&Writer]) -> Option<Writer> {
+    // One whose start is not known was gone before it could be looked at: it is told by its number alone.
+    let best = writers.iter().max_by_key(|writer| (writer.program.started.is_some(), writer.program.exe.is_some()))?;
+    let is_it = |writer: &&Writer| {
+        let started = writer.program.started;
+        writer.program.pid == best.program.pid && (started.is_none() || started == best.program.started)
+    };
+    if !writers.iter().all(is_it) {
+        return None;
+    }
+    let certainty = writers.iter().map(|writer| writer.certainty).min()?;
+    Some(Writer { certainty, ..(*best).clone() })
 }
 
 /// A writer as the journal and reports have it.
@@ -169,5 +173,19 @@ mod tests {
         assert!(!told.other_mounts && !words(&writer).is_elsewhere);
         writer.program.is_elsewhere = true;
         assert!(super::told(&writer).other_mounts && words(&writer).is_elsewhere);
+    }
+
+    #[test]
+    fn one_process_that_was_gone_for_some_of_its_changes_is_one_and_as_sure_as_the_least() {
+        let writer = |program, certainty| Writer { program, ancestors: Vec::new(), certainty };
+        let known = writer(program(4242, b"mv"), Certainty::Certain);
+        let gone = Program { started: None, exe: None, ..program(4242, b"") };
+        let gone = writer(gone, Certainty::Likely);
+        let one = as_one(&[&gone, &known]).expect("is one");
+        assert_eq!((one.program, one.certainty), (known.program.clone(), Certainty::Likely));
+        let other = writer(Program { started: Some(2), ..known.program.clone() }, Certainty::Certain);
+        assert_eq!(as_one(&[&known, &other, &gone]), None, "the number was given to another process");
+        assert_eq!(as_one(&[&known, &writer(program(1, b"mv"), Certainty::Likely)]), None);
+        assert_eq!(as_one(&[]), None);
     }
 }

@@ -8,7 +8,6 @@ use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use keepwatch::gate::files::{Answer, Change, Files, Job, is_unfinished};
 use keepwatch::gate::tools::request::{
@@ -16,7 +15,7 @@ use keepwatch::gate::tools::request::{
 };
 use platform::{Dir, Root};
 
-use crate::support::{Mounted, is_root, skip};
+use crate::support::{Mounted, is_root, meanwhile, skip};
 
 /// `O_NONBLOCK`: opening a FIFO for writing then fails if nobody reads.
 const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
@@ -89,25 +88,6 @@ impl Lab {
     }
 }
 
-/// Runs `race` while `act` is done over and over in another thread; says how often.
-fn against(act: impl Fn() + Sync, race: impl FnOnce()) -> u64 {
-    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                act();
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(race));
-        stop.store(true, Ordering::Relaxed);
-        if let Err(panic) = result {
-            std::panic::resume_unwind(panic);
-        }
-    });
-    count.into_inner()
-}
-
 #[test]
 fn a_folder_and_a_file_exchanged_for_links_to_the_outside_never_lead_there() {
     let mut lab = lab();
@@ -117,12 +97,14 @@ fn a_folder_and_a_file_exchanged_for_links_to_the_outside_never_lead_there() {
     fs::write(lab.path("f"), "inside").expect("writes");
     symlink("../outside/f", lab.path("f.swap")).expect("links");
     let dir = Dir::open_ambient(&lab.path("")).expect("opens");
+    let mut swaps = 0;
     let swap = || {
         let _ = dir.exchange(b"d", b"d.swap");
         let _ = dir.exchange(b"f", b"f.swap");
+        swaps += 1;
     };
     let mut succeeded = [0; 5];
-    let swaps = against(swap, || {
+    meanwhile(swap, || {
         let over = std::time::Instant::now() + std::time::Duration::from_secs(3);
         while std::time::Instant::now() < over {
             let answers = [
@@ -154,14 +136,14 @@ fn a_file_renamed_into_place_during_a_write_is_replaced_only_if_it_was_asked_abo
     let mut lab = lab();
     fs::write(lab.path("f"), "0").expect("writes");
     let (path, fresh) = (lab.path("f"), lab.path("fresh"));
-    let number = AtomicU64::new(0);
+    let mut number = 0_u64;
     let meddle = || {
-        let next = number.fetch_add(1, Ordering::Relaxed) + 1;
-        fs::write(&fresh, format!("somebody {next}")).expect("writes");
+        number += 1;
+        fs::write(&fresh, format!("somebody {number}")).expect("writes");
         fs::rename(&fresh, &path).expect("renames");
     };
     let mut refused = 0;
-    against(meddle, || {
+    meanwhile(meddle, || {
         for round in 0..2000 {
             let change = write("f", &format!("agent {round}"));
             match lab.act(change) {

@@ -8,7 +8,6 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use keepwatch::baseline::{
     Baseline, Caps, ChangeKind, Directory, Restore, RestoreError, Restored, Snapshot, is_temporary, look,
@@ -19,7 +18,7 @@ use keepwatch::store::{Held, Objects, Quarantine, Rejection};
 use platform::attributes::{Flags, set_flags};
 use platform::{Dir, Place, RelPath, Root};
 
-use crate::support::{goes_on_as_an_ordinary_user, skip};
+use crate::support::{goes_on_as_an_ordinary_user, meanwhile, skip};
 
 const MAX: u64 = 5 << 20;
 
@@ -134,25 +133,6 @@ impl Drop for Mounted {
     }
 }
 
-/// Runs `act` in a thread until `race` is over.
-fn against(act: impl FnMut() + Send, race: impl FnOnce()) {
-    let stop = AtomicBool::new(false);
-    let mut act = act;
-    std::thread::scope(|scope| {
-        let attacker = scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                act();
-            }
-        });
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(race));
-        stop.store(true, Ordering::Relaxed);
-        attacker.join().expect("the attacker ends");
-        if let Err(panic) = result {
-            std::panic::resume_unwind(panic);
-        }
-    });
-}
-
 #[test]
 fn a_parent_swapped_for_a_symlink_in_a_loop_never_leads_outside() {
     let lab = lab("a/.env", b"A=1\n", fast_folder());
@@ -169,7 +149,7 @@ fn a_parent_swapped_for_a_symlink_in_a_loop_never_leads_outside() {
         let _ = fs::remove_dir_all(&away);
     };
     let mut restored = 0;
-    against(swap, || {
+    meanwhile(swap, || {
         for _ in 0..10_000 {
             match lab.run() {
                 Ok(_) => restored += 1,
@@ -198,7 +178,7 @@ fn a_reader_sees_one_whole_state_or_the_other_and_never_nothing() {
         Ok(read) if read == [b'a'; 10_000] || read == [b'b'; 5_000] => {}
         other => odd = Some(other.map(|read| read.len())),
     };
-    against(read, || {
+    meanwhile(read, || {
         for _ in 0..500 {
             fs::write(&fresh, [b'b'; 5_000]).expect("writes");
             fs::rename(&fresh, lab.path(".env")).expect("renames");
@@ -221,7 +201,7 @@ fn a_writer_that_replaces_the_file_during_the_restore_loses_nothing_it_left_ther
         fs::write(&fresh, &last).expect("writes");
         fs::rename(&fresh, &path).expect("renames");
     };
-    against(write, || {
+    meanwhile(write, || {
         for _ in 0..1000 {
             match lab.run() {
                 Ok(_) | Err(RestoreError::Contended { .. }) => {}

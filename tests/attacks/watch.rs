@@ -8,6 +8,7 @@ mod replacing;
 mod restarting;
 mod silent;
 mod storms;
+mod two_watches;
 
 use crate::support::{Sandbox, Watch};
 

@@ -9,7 +9,6 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,6 +16,11 @@ use std::time::{Duration, Instant};
 use platform::openings::{Identify, Openings, group};
 use platform::witness::connector;
 use platform::{Access, Dir, Doorkeeper, HeldId, Opening, Ruling, Verdict, Witness};
+
+#[path = "../support/meanwhile.rs"]
+mod meanwhile;
+
+use meanwhile::meanwhile;
 
 struct Door(Mutex<Sender<HeldId>>);
 
@@ -54,16 +58,13 @@ fn run(count: &str) {
     let openings = Openings::start(group().expect("needs root"), Arc::new(Door(Mutex::new(held))), witness);
     let openings = openings.expect("starts");
     openings.marker().mark(&Dir::open_ambient(folder.path()).expect("opens"), b"marked").expect("marks");
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let (openings, over) = (&openings, &is_over);
-        scope.spawn(move || {
-            while !over.load(Ordering::Acquire) {
-                if let Ok(id) = hear.recv_timeout(Duration::from_millis(100)) {
-                    openings.answer(id, Verdict::Allow);
-                }
-            }
-        });
+    let answering = &openings;
+    let allow = move || {
+        if let Ok(id) = hear.recv_timeout(Duration::from_millis(100)) {
+            answering.answer(id, Verdict::Allow);
+        }
+    };
+    meanwhile(allow, || {
         for (what, how, name) in [("plain", "read", "plain"), ("passed", "read", "marked"), ("held", "write", "marked")]
         {
             let mut opener = Command::new(std::env::current_exe().expect("the system tells"));
@@ -71,7 +72,6 @@ fn run(count: &str) {
             assert!(done.status.success());
             println!("{what} {}", String::from_utf8_lossy(&done.stdout).trim());
         }
-        is_over.store(true, Ordering::Release);
     });
 }
 

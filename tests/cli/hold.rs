@@ -56,7 +56,8 @@ fn row(path: &str, access: &str, decision: &str) -> (String, String, String) {
 fn an_open_for_writing_waits_for_the_answer_and_nothing_is_written_before() {
     let lab = Sandbox::new();
     let Some(mut watch) = holding(&lab, &[]) else { return };
-    watch.says("opens for writing are held, other changes are undone");
+    watch.says("keep watch: opens for writing are held");
+    watch.says("keep watch: other changes (renames, removals, bits, truncate) are undone");
     let program = Program::start(&lab, "echo B=2 >> .env");
     watch.says("wants to write .env (secrets). Let it? [a]llow / [r]efuse; refused in ");
     assert!(is_untouched(&lab), "it is written already");
@@ -171,9 +172,34 @@ fn a_path_refused_three_times_is_refused_without_asking() {
     watch.says(".env is contested");
     assert!(!Program::start(&lab, "echo B=2 >> .env").succeeds());
     watch.says(" (contested)");
-    let rows = held(&watch.stop());
-    assert_eq!(rows.last(), Some(&row(".env", "write", "auto_refused")));
     assert!(is_untouched(&lab));
+    let ended = watch.stop();
+    assert_eq!(held(&ended).last(), Some(&row(".env", "write", "auto_refused")));
+    assert_eq!(ended.report()["contested"], serde_json::json!([".env"]));
+    assert!(ended.text.contains("0 changes restored, 0 accepted; 0 opens allowed, 4 refused"), "{}", ended.text);
+    assert!(lab.journal().contains(r#""event":"contested""#));
+}
+
+#[test]
+fn a_contested_path_whose_refusals_are_taken_back_is_asked_about_again() {
+    let lab = Sandbox::new();
+    lab.write(".cage.yaml", b"contest_limit: 1\n");
+    let Some(mut watch) = holding(&lab, &[]) else { return };
+    let program = Program::start(&lab, "echo B=2 >> .env");
+    watch.says("wants to write .env");
+    watch.answers(b"r", ".env is contested");
+    assert!(!program.succeeds());
+    watch.answers(b"c", "ask about .env again?");
+    watch.answers(b"\r", "keep watch: .env is asked about again");
+    let program = Program::start(&lab, "echo B=2 >> .env");
+    watch.says("wants to write .env");
+    watch.answers(b"a", ".env opened for writing by ");
+    assert!(program.succeeds());
+    watch.says(".env accepted");
+    let ended = watch.stop();
+    assert_eq!(ended.report()["contested"], serde_json::json!([]));
+    assert!(ended.text.contains("; 1 open allowed, 1 refused"), "{}", ended.text);
+    assert!(lab.journal().contains(r#""event":"uncontested""#));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod notifier;
 mod obstacles;
 mod places;
 mod questions;
+mod quiet;
 mod recovery;
 mod report;
 mod screen;

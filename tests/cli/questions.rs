@@ -135,6 +135,56 @@ fn a_third_rejection_makes_a_path_contested() {
 }
 
 #[test]
+fn c_takes_back_that_a_path_is_contested_and_only_once_nothing_is_asked() {
+    let lab = Sandbox::new();
+    lab.write(".cage.yaml", b"contest_limit: 1\n");
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    lab.write(".env", &fresh());
+    watch.says("keep watch: .env changed");
+    watch.answers(b"r", "keep watch: .env is contested");
+    watch.shows("c takes that back");
+    let change = fresh();
+    lab.write("svc/.env", &change);
+    watch.says("keep watch: svc/.env changed");
+    watch.answers(b"c", "a contested path can be chosen once nothing is asked any more");
+    watch.accepts("svc/.env");
+    watch.says("ask about .env again?");
+    // A key of the list is none of a question.
+    watch.answers(b"\r", "keep watch: .env is asked about again");
+    let change = fresh();
+    lab.write(".env", &change);
+    watch.says("keep watch: .env changed (secrets, modified");
+    watch.accepts(".env");
+    watch.answers(b"c", "keep watch: nothing is contested");
+    let ended = watch.stop();
+    ended.came_to(3, &[".env rejected", "svc/.env accepted", ".env accepted"]);
+    assert_eq!(ended.report()["contested"], serde_json::json!([]));
+    assert!(lab.journal().contains(r#""event":"uncontested""#));
+}
+
+#[test]
+fn of_a_folder_that_was_moved_away_it_is_said_where_the_rest_is() {
+    let lab = Sandbox::new();
+    lab.write("svc/.env", b"S=1\n");
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    fs::rename(lab.path(".git"), lab.path(".git.old")).expect("renames");
+    watch.says("Keep them?");
+    watch.answers(
+        b"r",
+        "keep watch: .git/ was moved to .git.old/; what is protected in it was put back, the rest of it is still there",
+    );
+    watch.says("keep watch: .git/info/exclude restored (rejected)");
+    fs::remove_dir_all(lab.path("svc")).expect("removes");
+    watch.says("keep watch: svc/.env changed (secrets, deleted");
+    watch.answers(
+        b"r",
+        "keep watch: svc/ was removed or moved away; what is protected in it was put back, the rest of it was not",
+    );
+    let ended = watch.stop();
+    assert_eq!(ended.text.matches(" was put back").count(), 2, "{}", ended.text);
+}
+
+#[test]
 fn a_contested_path_has_at_most_one_line_a_second() {
     let lab = Sandbox::new();
     lab.write(".cage.yaml", b"contest_limit: 1\n");

@@ -231,6 +231,39 @@ fn edits_between_two_runs_are_named_and_are_the_new_baseline() {
 }
 
 #[test]
+fn what_an_option_or_a_rule_newly_covers_is_not_called_changed() {
+    let lab = Sandbox::new();
+    lab.write("package.json", b"{}\n");
+    lab.write("notes/plan.md", b"# Plan\n");
+    lab.watch(&[]).stop().came_to(0, &[]);
+    let watch = lab.watch(&["--lock-deps"]);
+    let line = "keep watch: 1 protected file newly covered since the last run: package.json";
+    assert!(watch.has_said(line), "{}", watch.text());
+    assert!(!watch.has_said("while nobody watched"), "{}", watch.text());
+    watch.stop().came_to(0, &[]);
+    // Without the option it is covered no more; what the rule file brings is another matter than the file itself.
+    lab.write(".cage.yaml", b"protect:\n  - glob: notes/**\n");
+    let mut watch = lab.watch(&[]);
+    assert!(watch.has_said("1 protected file newly covered since the last run: notes/plan.md"), "{}", watch.text());
+    assert!(watch.has_said("1 protected file changed while nobody watched: .cage.yaml"), "{}", watch.text());
+    // A rule file that was accepted during a run is not the one that run went by.
+    lab.write(".cage.yaml", b"protect:\n  - glob: docs/**\n");
+    watch.accepts(".cage.yaml");
+    watch.stop().came_to(0, &[".cage.yaml accepted"]);
+    lab.write("docs/new.md", b"# New\n");
+    lab.write("notes/new.md", b"# New\n");
+    let watch = lab.watch(&[]);
+    assert!(watch.has_said("1 protected file newly covered since the last run: docs/new.md"), "{}", watch.text());
+    assert!(!watch.has_said("while nobody watched"), "{}", watch.text());
+    watch.stop().came_to(0, &[]);
+    // What is covered and new was made meanwhile.
+    lab.write("docs/newer.md", b"# Newer\n");
+    let watch = lab.watch(&["--lock-deps"]);
+    assert!(watch.has_said("1 protected file changed while nobody watched: docs/newer.md"), "{}", watch.text());
+    watch.stop().came_to(0, &[]);
+}
+
+#[test]
 fn a_terminal_that_programs_can_type_into_is_warned_about() {
     let mut lab = Sandbox::new();
     lab.set("TMUX", "/tmp/tmux-0/default,1,0");

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{Sandbox, Watch, is_root, skip, until};
+use crate::support::{Sandbox, Watch, has_python, is_root, skip, until};
 
 /// A watch that names writers; none, if this machine gives us no privilege.
 fn watch(lab: &Sandbox) -> Option<Watch> {
@@ -77,6 +77,34 @@ fn a_rename_by_a_process_that_is_gone_names_it_all_the_same() {
     let writer = &report["decisions"][0]["writer"];
     assert_eq!(writer["pid"], pid, "{report}");
     assert!(matches!(writer["certainty"].as_str(), Some("likely" | "certain")), "{writer}");
+}
+
+#[test]
+fn who_moves_a_folder_away_is_named_for_what_lay_in_it() {
+    if !has_python() {
+        return skip("python3");
+    }
+    for folder in ["svc", ".claude"] {
+        let lab = Sandbox::new();
+        lab.write(format!("{folder}/.env"), b"S=1\n");
+        lab.write(format!("{folder}/deep/.env.local"), b"S=2\n");
+        let Some(mut watch) = watch(&lab) else { return };
+        // It lives on, so that it can be looked at whenever the event is read.
+        let mut mover = shell(
+            &lab,
+            &format!("exec python3 -c 'import os, sys; os.rename(\"{folder}\", \"other\"); sys.stdin.readline()'"),
+        );
+        let pid = mover.id();
+        watch.shows(&format!("(pid {pid}"));
+        watch.settle();
+        drop(mover.stdin.take());
+        mover.wait().expect("ends");
+        let report = watch.stop().report();
+        let decisions = report["decisions"].as_array().expect("a list");
+        let gone: Vec<&Value> = decisions.iter().filter(|decision| decision["kind"] == "deleted").collect();
+        assert_eq!(gone.len(), 2, "{report}");
+        assert!(gone.iter().all(|decision| decision["writer"]["pid"] == pid), "{report}");
+    }
 }
 
 #[test]

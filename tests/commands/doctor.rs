@@ -164,3 +164,38 @@ fn privilege_is_tried_before_it_is_given_up_and_is_gone_for_everything_else() {
     }
     assert!(!names(&lab.at("")).iter().any(|name| name.contains("keep")), "something was left");
 }
+
+#[test]
+fn with_capabilities_on_the_program_they_are_tried_before_they_are_given_up() {
+    use std::os::unix::process::CommandExt as _;
+    let lab = Lab::new();
+    if !geteuid().is_root() {
+        return;
+    }
+    const NOBODY: u32 = 65_534;
+    for folder in ["", ".."] {
+        std::os::unix::fs::chown(lab.at(folder), Some(NOBODY), Some(NOBODY)).expect("chowns");
+    }
+    let usual = lab.command(&["doctor", "--json"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("chmods");
+    let program = folder.path().join("keep");
+    fs::copy(usual.get_program(), &program).expect("copies");
+    let set = std::process::Command::new("setcap").arg("cap_linux_immutable,cap_sys_admin=ep").arg(&program).output();
+    if !set.is_ok_and(|set| set.status.success()) {
+        // No such program here, or a file system without room for it.
+        return;
+    }
+    let mut command = std::process::Command::new(&program);
+    command.args(usual.get_args()).current_dir(lab.at("")).env_clear().uid(NOBODY).gid(NOBODY);
+    for (name, value) in usual.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    // Where the capabilities are out of reach, nothing that has them may start.
+    let Ok(output) = command.output() else { return };
+    let report: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    let told = privilege(&report);
+    assert_eq!(told[0], ("privilege".to_owned(), Value::Bool(true)), "{report}");
+    let works = |name: &str| told.iter().find(|(known, _)| known == name).expect("is told").1 == true;
+    assert!(works("lock_flag") || !works("held_opens"), "{told:?}");
+}

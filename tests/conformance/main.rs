@@ -8,4 +8,6 @@
 )]
 
 mod events;
+#[path = "../support/meanwhile.rs"]
+mod meanwhile;
 mod root;

@@ -11,7 +11,6 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use platform::dir::stat_of;
 use platform::root::walk;
@@ -20,6 +19,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
+
+use crate::meanwhile::meanwhile;
 
 /// How a directory is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -356,16 +357,13 @@ fn a_path_longer_than_the_kernel_takes_at_once_is_reached_name_by_name() {
 #[test]
 fn a_fifo_is_never_opened_so_that_its_writer_finds_no_reader() {
     let Fixture { top, root, .. } = &fixture();
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut tries = 0_u32;
-            while !done.load(Ordering::Relaxed) || tries < 1000 {
-                let open = rustix::fs::open(top.join("fifo"), OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty());
-                assert_eq!(open.err(), Some(rustix::io::Errno::NXIO), "somebody had it open for reading");
-                tries += 1;
-            }
-        });
+    let mut tries = 0_u32;
+    let write = || {
+        let open = rustix::fs::open(top.join("fifo"), OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty());
+        assert_eq!(open.err(), Some(rustix::io::Errno::NXIO), "somebody had it open for reading");
+        tries += 1;
+    };
+    meanwhile(write, || {
         for _ in 0..10_000 {
             for way in WAYS {
                 assert_eq!(read(way, root, &at("fifo")), Reached::WrongType);
@@ -373,9 +371,8 @@ fn a_fifo_is_never_opened_so_that_its_writer_finds_no_reader() {
             let error = root.dir().open_update(b"fifo").expect_err("refused");
             assert_eq!(error.source.kind(), io::ErrorKind::InvalidInput);
         }
-        done.store(true, Ordering::Relaxed);
-        writer.join().expect("the writer saw no reader");
     });
+    assert!(tries > 1000, "only {tries} tries");
 }
 
 #[test]
@@ -448,16 +445,6 @@ fn a_mount_that_takes_the_place_of_an_admitted_one_is_another_mount() {
     assert_eq!(directory(Way::Fast, root, &at("a")), Reached::Mounted);
 }
 
-/// Swaps two names of a directory until told to stop; says how often.
-fn swap(dir: &Dir, name: &[u8], other: &[u8], stop: &AtomicBool) -> u64 {
-    let mut count = 0;
-    while !stop.load(Ordering::Relaxed) {
-        dir.exchange(name, other).expect("both names exist at every moment");
-        count += 1;
-    }
-    count
-}
-
 #[test]
 fn a_racing_renamer_gets_not_one_escape() {
     // By each of the two ways.
@@ -476,12 +463,9 @@ fn a_racing_renamer_gets_not_one_escape() {
     let ids = [id(&top.join("victim")), id(&top.join("victim/sub")), id(&top.join("victim/sub/secret"))];
     let (by_directory, by_file) = (root.dir(), root.open_dir(&at("victim/sub")).expect("opens"));
 
-    let stop = AtomicBool::new(false);
+    let swap = |dir: &Dir, name: &[u8]| dir.exchange(name, b"trap").expect("both names exist at every moment");
     let (mut reached, mut missed) = ([0_u32; 2], [0_u32; 2]);
-    std::thread::scope(|scope| {
-        scope.spawn(|| swap(by_directory, b"victim", b"trap", &stop));
-        scope.spawn(|| swap(&by_file, b"secret", b"trap", &stop));
-        let _stop = StopOnDrop(&stop);
+    let race = || {
         for round in 0..ROUNDS {
             for (way, index) in [(Way::Fast, 0), (Way::Walk, 1)] {
                 if let Ok(dir) = open_dir(way, root, &at("victim")) {
@@ -511,7 +495,8 @@ fn a_racing_renamer_gets_not_one_escape() {
                 assert_eq!(stat.id, ids[1], "{round}: another directory");
             }
         }
-    });
+    };
+    meanwhile(|| swap(by_directory, b"victim"), || meanwhile(|| swap(&by_file, b"secret"), race));
     assert_eq!(tree(outside), before, "something outside was changed");
     for count in reached.into_iter().chain(missed) {
         assert!(count > ROUNDS / 100, "the race was not run: {reached:?} reached, {missed:?} missed");
@@ -525,15 +510,9 @@ fn removing_a_tree_that_is_being_swapped_removes_nothing_outside() {
     fs::write(outside.join("sub/secret"), "outside").expect("writes");
     let before = tree(outside);
     symlink(outside, top.join("trap")).expect("links");
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                // Fails whenever one of the two is gone.
-                let _ = root.dir().exchange(b"victim", b"trap");
-            }
-        });
-        let _stop = StopOnDrop(&stop);
+    // Fails whenever one of the two is gone.
+    let swap = || drop(root.dir().exchange(b"victim", b"trap"));
+    meanwhile(swap, || {
         for _ in 0..2_000 {
             let _ = fs::create_dir_all(top.join("victim/sub"));
             let _ = root.dir().remove_all(b"victim");
@@ -542,14 +521,6 @@ fn removing_a_tree_that_is_being_swapped_removes_nothing_outside() {
     });
     // `create_dir_all` follows the symlink, but what it would make there exists.
     assert_eq!(tree(outside), before, "something outside was removed");
-}
-
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Every path below with its identity, bits, times and content.

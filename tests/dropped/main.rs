@@ -16,6 +16,8 @@
 mod fixture;
 #[path = "../conformance/events/machine.rs"]
 mod machine;
+#[path = "../support/meanwhile.rs"]
+mod meanwhile;
 #[path = "../conformance/events/scenarios.rs"]
 mod scenarios;
 

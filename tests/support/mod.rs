@@ -7,6 +7,7 @@
 // Two test programs share this, and neither uses all of it.
 #![allow(dead_code, unused_imports, unused_macros)]
 
+mod meanwhile;
 mod needs;
 mod sandbox;
 mod transcript;
@@ -15,6 +16,7 @@ mod watch;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+pub use meanwhile::meanwhile;
 pub(crate) use needs::goes_on_as_an_ordinary_user;
 pub use needs::{Mounted, goes_on, has_python, is_root, python, skip};
 pub use sandbox::{Content, ENV, Sandbox, fresh, keep, sha};

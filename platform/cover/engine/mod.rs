@@ -180,6 +180,11 @@ impl<M: Marks> Engine<M> {
         &mut self.marks
     }
 
+    /// Whether there are any to take.
+    pub(in crate::cover) fn has_hints(&self) -> bool {
+        !self.hints.is_empty()
+    }
+
     /// The hints so far.
     pub(in crate::cover) fn take_hints(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.hints)

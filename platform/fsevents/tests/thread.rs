@@ -11,9 +11,10 @@ use crate::event::{Hint, LostCause, Place, RootId, Subscription};
 use crate::relpath::RelPath;
 
 use super::super::vnodes::{Held, Token, Vnodes};
-use super::super::work::{self, Stirred, System, Wake, Work};
+use super::super::work::{self, Stirred, System, Work};
 use super::super::{Batch, Engine, Flags, Inbox, Row, Spelling};
 use super::memory::Disk;
+use crate::event_thread::Wake;
 use crate::simulation::{Few, Step};
 
 /// Far more than anything here takes.

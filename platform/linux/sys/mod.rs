@@ -12,3 +12,4 @@ pub(crate) mod pidfd;
 pub(crate) mod probe;
 pub(crate) mod seccomp;
 pub(crate) mod signal_of;
+pub(crate) mod socket_filter;

@@ -117,7 +117,9 @@ impl Session {
                 Effect::Decided { held, decision, opens } => self.decided_held(&held, decision, opens),
                 Effect::Contest(place, access) => {
                     let shown = self.parts.roots.shown(&place);
+                    self.parts.console.offer_asking_again();
                     self.say(&words::contested(&shown, access, self.options.contest_limit));
+                    self.tally.note(Event::Contested { path: self.parts.roots.stored(&place) });
                 }
             }
         }

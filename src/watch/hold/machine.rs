@@ -78,6 +78,10 @@ impl Machine {
                 }
             }
             Input::Answer { answer, question, version } => self.answered(answer, question, version, now, &mut effects),
+            Input::AskAgain(place) => {
+                self.contested.retain(|(contested, _)| *contested != place);
+                self.refusals.retain(|(refused, _), _| *refused != place);
+            }
             Input::Tick => {}
             Input::Stop => self.stop(now, &mut effects),
         }
@@ -103,6 +107,11 @@ impl Machine {
     pub fn wake_at(&self) -> Option<Moment> {
         let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);
         deadline.into_iter().chain(self.repeats.wake_at()).min()
+    }
+
+    /// The paths whose opens are refused without asking; one that is so for reading and for writing comes twice.
+    pub fn contested(&self) -> impl Iterator<Item = &Place> {
+        self.contested.iter().map(|(place, _)| place)
     }
 
     /// How many opens wait.

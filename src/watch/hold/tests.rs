@@ -169,6 +169,27 @@ fn the_third_refusal_of_a_path_ends_asking_and_refuses_what_waits_of_it() {
 }
 
 #[test]
+fn what_is_taken_back_is_asked_about_and_counted_anew_for_reading_and_for_writing() {
+    let mut run = Run::new(1);
+    let open = |run: &mut Run, id, access, at_millis| {
+        let held = Held { access, ..held(id, ".env", 7, node(1), at_millis) };
+        run.0.step(Input::Opened { held, standing: Standing::Stranger }, at(at_millis))
+    };
+    for (id, access) in [(1, Access::Write), (2, Access::Read)] {
+        open(&mut run, id, access, id * 1_000);
+        run.answer(Answer::Refuse, id * 1_000 + 500);
+        assert_eq!(answers(&open(&mut run, id + 10, access, id * 1_000 + 600)), [(id + 10, Refuse)]);
+    }
+    assert_eq!(run.0.contested().count(), 2);
+    let effects = run.0.step(Input::AskAgain(held(0, ".env", 7, node(1), 0).place), at(5_000));
+    assert_eq!(effects, []);
+    assert_eq!(run.0.contested().count(), 0);
+    assert_eq!(open(&mut run, 21, Access::Write, 6_000), []);
+    run.answer(Answer::Refuse, 6_500);
+    assert_eq!(run.0.contested().count(), 1, "they are counted from nothing");
+}
+
+#[test]
 fn a_thousand_opens_in_one_question_are_one_refusal() {
     let mut run = Run::new(2);
     (0..1_000).for_each(|id| assert_eq!(run.open(id, ".env", node(u32::try_from(id).expect("small")), 0), []));

@@ -146,6 +146,8 @@ pub enum Input {
         /// [`Question::version`](super::Question::version) of what was on screen.
         version: u64,
     },
+    /// The person takes back that a path is contested: refusals of its opens are counted anew.
+    AskAgain(Place),
     /// Nothing but time passed.
     Tick,
     /// The watch ends.

@@ -157,7 +157,9 @@ pub fn decided(path: &str, access: Access, by: &Writer, decision: Decision, open
 /// Opens of a path are refused without asking from now on.
 pub fn contested(path: &str, access: Access, limit: u32) -> String {
     let to = verb(access);
-    format!("keep watch: {path} is contested: refused {limit} times, from now on nobody is asked who wants to {to} it")
+    format!(
+        "keep watch: {path} is contested: refused {limit} times, whoever wants to {to} it is refused without asking; c takes that back"
+    )
 }
 
 /// A program by the name of its file, which is less its own choice than its name; where paths mean something else than here,

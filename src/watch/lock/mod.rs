@@ -4,12 +4,14 @@
 //! the next start, by `keep recover`. What was immutable before us is left alone for good. Limit: the lock refuses, it does
 //! not ask; and a folder above a locked file can still be renamed. `docs/lock.md` has the rest.
 //!
-//! [`objects`] sets and takes off, [`left`] does it for an earlier run, [`minutes`] and [`choice`] are pure.
+//! [`objects`] sets and takes off, [`left`] does it for an earlier run, [`others`] are watches beside this one; [`minutes`]
+//! and [`waiting`] are pure.
 
-pub mod choice;
 pub mod left;
 pub mod minutes;
 pub mod objects;
+pub mod others;
+pub mod waiting;
 
 #[cfg(test)]
 mod tests;

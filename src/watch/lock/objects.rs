@@ -27,6 +27,8 @@ const KEPT_OPEN: usize = 128;
 pub enum Hindrance {
     /// It was immutable before; whoever made it so takes it off.
     Foreign,
+    /// Another watch has locked it.
+    Another,
     /// It belongs to another user than the one the watch works for.
     NotOurs,
     /// Its file system has no such flag.
@@ -42,6 +44,7 @@ impl Hindrance {
     pub fn words(&self) -> &str {
         match self {
             Self::Foreign => "immutable before, and left as it was",
+            Self::Another => "locked by another keep watch",
             Self::NotOurs => "of another user",
             Self::Unsupported => "on a file system that has no immutable flag",
             Self::Gone => "not there any more",

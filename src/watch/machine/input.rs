@@ -65,6 +65,8 @@ pub enum Input {
     Restored(Place),
     /// A restore failed; it is tried again at [`Input::Retry`].
     NotRestored(Place),
+    /// The person takes back that a path is contested: its refusals are counted anew.
+    AskAgain(Place),
     /// Time to try failed restores again.
     Retry,
     /// Nothing but time passed.

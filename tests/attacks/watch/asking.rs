@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::watched;
-use crate::support::{Content, Sandbox, fresh, pause, sha};
+use crate::support::{Content, Sandbox, fresh, meanwhile, pause, sha, until};
 
 #[test]
 fn swapped_between_the_question_and_the_key_nothing_unseen_is_ever_accepted() {
@@ -53,21 +54,17 @@ fn swapped_by_rename_two_hundred_times_while_the_key_is_pressed_no_accept_is_wro
     lab.write(".env", b"A=shown\n");
     watch.asks(".env", "secrets", "modified", &sha(b"A=shown\n"));
     watch.settle();
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let swapper = scope.spawn(|| {
-            let mut number = 0;
-            while number < 200 || !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                lab.save_by_rename(".env", format!("A=swapped-{number}\n").as_bytes());
-                number += 1;
-            }
-        });
+    let number = AtomicU64::new(0);
+    let swap = || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        lab.save_by_rename(".env", format!("A=swapped-{number}\n").as_bytes());
+    };
+    meanwhile(swap, || {
         for _ in 0..20 {
             watch.types(b"a");
             pause(std::time::Duration::from_millis(310));
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        swapper.join().expect("ends");
+        until("two hundred swaps", || number.load(Ordering::Relaxed) >= 200);
     });
     let ended = watch.stop();
     // Whatever was accepted had been on the screen by its digest.

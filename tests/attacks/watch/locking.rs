@@ -16,7 +16,7 @@ use crate::support::{
 };
 
 /// Whether files can be locked here: it takes privilege, and where temporary files lie the flag.
-fn can_lock() -> bool {
+pub(super) fn can_lock() -> bool {
     if !is_root() {
         return false;
     }
@@ -28,8 +28,8 @@ fn can_lock() -> bool {
 }
 
 /// A sandbox that can be removed whatever is immutable in it.
-struct Lab {
-    sandbox: Sandbox,
+pub(super) struct Lab {
+    pub(super) sandbox: Sandbox,
     _mounts: Vec<Mounted>,
     _folder: Option<tempfile::TempDir>,
 }
@@ -60,12 +60,12 @@ fn release(at: &Path) {
     }
 }
 
-fn set_immutable(path: &Path, immutable: bool) {
+pub(super) fn set_immutable(path: &Path, immutable: bool) {
     let Ok(file) = File::open(path) else { return };
     let _ = set_flags(&file, Flags { immutable, append_only: false });
 }
 
-fn is_immutable(path: &Path) -> bool {
+pub(super) fn is_immutable(path: &Path) -> bool {
     let name = path.file_name().expect("a path below a folder").as_encoded_bytes();
     let stat = Dir::open_ambient(path.parent().expect("a folder")).and_then(|dir| dir.stat(name)).expect("stats");
     stat.expect("it is there").immutable
@@ -73,7 +73,7 @@ fn is_immutable(path: &Path) -> bool {
 
 impl Lab {
     /// A repository with a hook, on the file system of temporary files.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::of(Sandbox::new(), Vec::new(), None)
     }
 
@@ -95,8 +95,7 @@ impl Lab {
 
     fn locked(&self, options: &[&str]) -> Watch {
         let mut watch = self.watch(&[&["--lock", "--decision-timeout", "300"], options].concat());
-        watch.says("; locked: 4 files, 1 folder");
-        watch.says("keep watch: u unlocks one path for 60 s");
+        watch.says("keep watch: locked: 4 files, 1 folder; u unlocks one path for 60 s");
         watch
     }
 
@@ -120,7 +119,7 @@ impl Lab {
 }
 
 /// Kills the watch and its guardian, so that nobody is left to unlock anything.
-fn killed_with_guardian(watch: Watch) {
+pub(super) fn killed_with_guardian(watch: Watch) {
     let own = watch.pid();
     // A stopped watch notices nothing of its guardian's end.
     watch.signal(rustix::process::Signal::STOP);
@@ -324,6 +323,37 @@ fn git_works_with_locked_hooks_and_secrets() {
 }
 
 #[test]
+fn a_checkout_that_leaves_locked_files_behind_is_said_and_an_attempt_is_asked_about_by_nobody() {
+    if !can_lock() {
+        return skip("immutable");
+    }
+    let lab = Lab::new();
+    fs::remove_dir_all(lab.path(".git")).expect("removes");
+    lab.git(&["init", "-q", "-b", "main"]);
+    lab.write(".git/hooks/pre-commit", b"#!/bin/sh\n");
+    lab.write("CLAUDE.md", b"# one\n");
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "one"]);
+    lab.git(&["checkout", "-q", "-b", "side"]);
+    lab.write("CLAUDE.md", b"# two\n");
+    lab.write("free.txt", b"two\n");
+    lab.git(&["add", "-A"]);
+    lab.git(&["commit", "-q", "-m", "two"]);
+    lab.git(&["checkout", "-q", "main"]);
+    let mut watch = lab.watch(&["--lock", "--hold", "--decision-timeout", "300"]);
+    watch.says("keep watch: locked: ");
+    // Refused by the flag before the open is held.
+    assert!(!lab.command("sh").args(["-c", "echo x >> .env"]).status().expect("runs").success());
+    let _some_of_it_is_refused = lab.command("git").args(["checkout", "-q", "side"]).output().expect("runs");
+    watch.says("keep watch: git is at another branch or commit; locked files were left as they were");
+    assert_eq!(fs::read(lab.path("CLAUDE.md")).expect("reads"), b"# one\n");
+    assert!(lab.path("free.txt").exists());
+    let ended = watch.stop();
+    assert!(!ended.text.contains("Let it?") && !ended.text.contains("Keep it?"), "{}", ended.text);
+    ended.came_to(0, &[]);
+}
+
+#[test]
 fn after_a_kill_the_next_start_with_privilege_unlocks_and_one_without_names_what_is_locked() {
     if !can_lock() {
         return skip("immutable");
@@ -394,7 +424,7 @@ fn killed_at_any_moment_of_its_life_no_flag_outlives_the_next_start() {
             }
             // While it unlocks.
             _ => {
-                watch.says("; locked: ");
+                watch.says("keep watch: locked: ");
                 watch.signal(rustix::process::Signal::TERM);
                 pause(Duration::from_millis(round));
             }
@@ -487,7 +517,7 @@ fn what_was_immutable_before_stays_so_and_is_never_unlocked() {
     let lab = Lab::new();
     set_immutable(&lab.path(".env"), true);
     let mut watch = lab.watch(&["--lock"]);
-    watch.says("; locked: 3 files, 1 folder");
+    watch.says("keep watch: locked: 3 files, 1 folder");
     let ended = watch.stop();
     assert!(ended.report()["limits"].to_string().contains("1 path immutable before"), "{}", ended.output);
     assert_eq!(lab.immutable(), [".env"]);
@@ -635,7 +665,7 @@ fn where_no_file_system_has_the_flag_a_lock_is_refused() {
     let message = sandbox.refuses("GXT_CAGE_BACKEND_UNAVAILABLE", &["--lock"]);
     assert!(message.contains("no immutable flag"), "{message}");
     let mut watch = sandbox.watch(&["--lock", "--best-effort"]);
-    watch.says("; locked: nothing");
+    watch.says("keep watch: locked: nothing");
     watch.stop().came_to(0, &[]);
     drop((sandbox, mount));
 }

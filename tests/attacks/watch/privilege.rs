@@ -235,3 +235,18 @@ fn root_does_not_work_for_itself_in_somebody_elses_repository() {
     let message = lab.refuses("GXT_CAGE_PRIVILEGE", &[folder.to_str().expect("a text")]);
     assert!(message.contains("is not root's"), "{message}");
 }
+
+#[test]
+fn a_tree_that_the_user_cannot_reach_is_refused_with_who_that_is() {
+    if !may_have_privilege() {
+        return skip("privileged");
+    }
+    let mut lab = Sandbox::new();
+    fs::set_permissions(&lab.base, fs::Permissions::from_mode(0o700)).expect("chmods");
+    lab.set("SUDO_UID", &USER.to_string());
+    lab.set("SUDO_GID", &USER.to_string());
+    let message = lab.refuses("GXT_CAGE_ROOT", &[]);
+    assert!(message.starts_with(&format!("as user {USER} (named by SUDO_UID): ")), "{message}");
+    let shown = lab.spawn(&[]).finish().text;
+    assert!(shown.contains("hint: root works for that user only: name a tree that user can reach"), "{shown}");
+}

@@ -1,13 +1,12 @@
 //! Events without end, a full queue, a stopped watch: nothing hides behind them.
 
 use std::fs::{self, File};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::watched;
-use crate::support::{Sandbox, Watch, fresh, pause, sha, skip, until};
+use crate::support::{Sandbox, Watch, fresh, meanwhile, pause, sha, skip, until};
 
 #[test]
 fn behind_forty_thousand_new_files_and_a_full_queue_the_change_is_found() {
@@ -79,29 +78,19 @@ fn with_the_systems_watches_used_up_the_rest_is_polled_and_that_is_said() {
 #[test]
 fn among_decoys_that_change_without_end_the_change_is_asked_about() {
     let (lab, mut watch) = watched();
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let decoys = scope.spawn(|| {
-            let (one, two) = (lab.path("decoy-1"), lab.path("decoy-2"));
-            while !stop.load(Ordering::Relaxed) {
-                for path in [&one, &two] {
-                    File::create(path).and_then(|file| file.set_len(1)).expect("writes");
-                }
-            }
-        });
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for _ in 0..3 {
-                let content = fresh();
-                lab.write(".env", &content);
-                watch.asks(".env", "secrets", "modified", &sha(&content));
-                watch.rejects(".env");
-                assert!(lab.has_env());
-            }
-        }));
-        stop.store(true, Ordering::Relaxed);
-        decoys.join().expect("ends");
-        if let Err(panic) = result {
-            std::panic::resume_unwind(panic);
+    let decoys = [lab.path("decoy-1"), lab.path("decoy-2")];
+    let change = || {
+        for path in &decoys {
+            File::create(path).and_then(|file| file.set_len(1)).expect("writes");
+        }
+    };
+    meanwhile(change, || {
+        for _ in 0..3 {
+            let content = fresh();
+            lab.write(".env", &content);
+            watch.asks(".env", "secrets", "modified", &sha(&content));
+            watch.rejects(".env");
+            assert!(lab.has_env());
         }
     });
     watch.stop().came_to(3, &[".env rejected", ".env rejected", ".env rejected"]);
@@ -166,19 +155,15 @@ fn a_thousand_changes_leave_no_descriptor_behind() {
 fn a_path_that_goes_and_comes_all_the_time_is_asked_about() {
     let (lab, mut watch) = watched();
     let (env, away) = (lab.path(".env"), lab.base.join("away"));
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Acquire) {
-                fs::rename(&env, &away).expect("goes");
-                pause(Duration::from_millis(8));
-                fs::rename(&away, &env).expect("comes");
-                pause(Duration::from_millis(5));
-            }
-        });
+    let go_and_come = || {
+        fs::rename(&env, &away).expect("goes");
+        pause(Duration::from_millis(8));
+        fs::rename(&away, &env).expect("comes");
+        pause(Duration::from_millis(5));
+    };
+    meanwhile(go_and_come, || {
         let begun = Instant::now();
         watch.says("keep watch: .env changed (secrets, deleted");
-        done.store(true, Ordering::Release);
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     });
     watch.stop();

@@ -12,6 +12,7 @@ use platform::{Dir, Hint, LostCause};
 
 use super::fixture::{Fixture, Watch, leads_to, place};
 use super::machine;
+use crate::meanwhile::meanwhile;
 
 type Scenario = fn(&Fixture);
 
@@ -550,20 +551,16 @@ fn a_storm_on_two_decoys(fixture: &Fixture) {
 fn directories_churn_while_others_are_covered(fixture: &Fixture) {
     let mut watch = watched(fixture);
     let churn = fixture.at("churn");
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                fs::create_dir_all(churn.join("a/b")).expect("a directory");
-                fs::remove_dir_all(&churn).expect("a removal");
-            }
-        });
+    let make_and_remove = || {
+        fs::create_dir_all(churn.join("a/b")).expect("a directory");
+        fs::remove_dir_all(&churn).expect("a removal");
+    };
+    meanwhile(make_and_remove, || {
         for index in 0..100 {
             let path = format!("kept{index}/deep/.env");
             fixture.write(&path, "x");
             watch.until("a file beside the churn", |hint| leads_to(hint, &place(path.as_bytes())));
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
 

@@ -95,10 +95,10 @@ fn writers_that_come_together_lose_nothing_of_each_other() {
     let lab = Lab::new();
     let start = std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
-        for writer in 0..4 {
-            let (lab, start) = (&lab, &start);
+        // Opened before anybody waits for four.
+        for (writer, mut audit) in [(); 4].map(|()| lab.open()).into_iter().enumerate() {
+            let start = &start;
             scope.spawn(move || {
-                let mut audit = lab.open();
                 start.wait();
                 (0..10).for_each(|number| append(&mut audit, &format!("{writer} {number}")));
             });

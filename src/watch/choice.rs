@@ -1,4 +1,4 @@
-//! Choosing what to unlock: a numbered list that gets shorter with every letter.
+//! Choosing one path of several: a numbered list that gets shorter with every letter.
 //!
 //! Promise: pure; only Enter takes, and it takes the one that is marked. A lone Escape leaves, and so does time.
 //! Limit: letters are ASCII, as keys that count are single bytes; a path of other letters is found by its number.
@@ -9,7 +9,7 @@ use platform::{Moment, Place};
 
 use crate::ask::{Block, Typed, certain};
 
-use super::minutes::MINUTE;
+use super::lock::minutes::MINUTE;
 
 /// Without a key for so long it closes by itself,
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,9 +20,18 @@ const ROWS: usize = 9;
 /// Letters that are taken.
 const LONGEST: usize = 64;
 
-/// Something that can be unlocked.
+/// What a path is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To unlock it for a minute.
+    Unlock,
+    /// To be asked about it again, though it is contested.
+    AskAgain,
+}
+
+/// Something that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lockable {
+pub struct Candidate {
     /// What.
     pub place: Place,
     /// Its name as people see it.
@@ -31,7 +40,16 @@ pub struct Lockable {
     pub is_folder: bool,
 }
 
-impl Lockable {
+impl Purpose {
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Unlock => "unlocks",
+            Self::AskAgain => "takes it back",
+        }
+    }
+}
+
+impl Candidate {
     fn name(&self) -> String {
         let slash = if self.is_folder { "/" } else { "" };
         format!("{}{slash}", certain(&self.shown))
@@ -41,9 +59,9 @@ impl Lockable {
 /// What a key came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chosen {
-    /// Unlock this.
-    This(Lockable),
-    /// Nothing is to be unlocked.
+    /// This.
+    This(Candidate),
+    /// Nothing.
     Leave,
     /// It goes on.
     NotYet,
@@ -54,7 +72,9 @@ pub enum Chosen {
 pub struct Choice {
     /// The same as long as it is the same choice.
     pub id: u64,
-    all: Vec<Lockable>,
+    /// What for.
+    pub purpose: Purpose,
+    all: Vec<Candidate>,
     typed: String,
     version: u64,
     last: Moment,
@@ -62,8 +82,8 @@ pub struct Choice {
 
 impl Choice {
     /// A choice of these, which are not none.
-    pub fn new(id: u64, all: Vec<Lockable>, now: Moment) -> Self {
-        Self { id, all, typed: String::new(), version: 0, last: now }
+    pub fn new(id: u64, purpose: Purpose, all: Vec<Candidate>, now: Moment) -> Self {
+        Self { id, purpose, all, typed: String::new(), version: 0, last: now }
     }
 
     /// Goes up when what is shown differs.
@@ -95,12 +115,12 @@ impl Choice {
     }
 
     /// What is left of the list, with the numbers: the one of that number first, then those whose name holds the letters.
-    fn matches(&self) -> impl Iterator<Item = (usize, &Lockable)> {
+    fn matches(&self) -> impl Iterator<Item = (usize, &Candidate)> {
         let number = self.typed.parse::<usize>().ok();
         let numbered = || (1..).zip(&self.all);
         let by_number = numbered().filter(move |(at, _)| Some(*at) == number);
-        let by_name = numbered().filter(move |(at, lockable)| {
-            Some(*at) != number && lockable.shown.to_lowercase().contains(&self.typed.to_lowercase())
+        let by_name = numbered().filter(move |(at, candidate)| {
+            Some(*at) != number && candidate.shown.to_lowercase().contains(&self.typed.to_lowercase())
         });
         by_number.chain(by_name)
     }
@@ -111,9 +131,9 @@ impl Choice {
             .matches()
             .take(ROWS)
             .enumerate()
-            .map(|(row, (number, lockable))| {
+            .map(|(row, (number, candidate))| {
                 let mark = if row == 0 { '>' } else { ' ' };
-                format!("{mark} {number:>2}  {}", lockable.name())
+                format!("{mark} {number:>2}  {}", candidate.name())
             })
             .collect();
         let more = self.matches().count().saturating_sub(ROWS);
@@ -125,8 +145,17 @@ impl Choice {
             above.push(format!("  waiting: {waiting} more"));
         }
         let (subject, after) = match self.matches().next() {
-            Some((_, first)) => (format!("unlock {}", first.name()), format!(" for {} s? ", MINUTE.as_secs())),
-            None => ("nothing locked".to_owned(), format!(" has \"{}\" in its name. ", self.typed)),
+            Some((_, first)) => match self.purpose {
+                Purpose::Unlock => (format!("unlock {}", first.name()), format!(" for {} s? ", MINUTE.as_secs())),
+                Purpose::AskAgain => (format!("ask about {}", first.name()), " again? ".to_owned()),
+            },
+            None => {
+                let nothing = match self.purpose {
+                    Purpose::Unlock => "nothing locked",
+                    Purpose::AskAgain => "nothing contested",
+                };
+                (nothing.to_owned(), format!(" has \"{}\" in its name. ", self.typed))
+            }
         };
         let filter = if self.typed.is_empty() { String::new() } else { format!(" [{}]", self.typed) };
         Block {
@@ -136,7 +165,7 @@ impl Choice {
             subject,
             after,
             ask: format!("Number or letters{filter}, "),
-            keys: "Enter unlocks / Esc leaves; closes in ".to_owned(),
+            keys: format!("Enter {} / Esc leaves; closes in ", self.purpose.verb()),
             unit: "s".to_owned(),
             ..Block::default()
         }
@@ -156,12 +185,12 @@ mod tests {
     }
 
     fn choice() -> Choice {
-        let lockable = |name: &&str| Lockable {
+        let candidate = |name: &&str| Candidate {
             place: Place::tree(RelPath::parse(name.as_bytes()).expect("a path")),
             shown: (*name).to_owned(),
             is_folder: false,
         };
-        Choice::new(1, NAMES.iter().map(lockable).collect(), at(0))
+        Choice::new(1, Purpose::Unlock, NAMES.iter().map(candidate).collect(), at(0))
     }
 
     fn typed(choice: &mut Choice, keys: &[u8]) -> Chosen {
@@ -174,7 +203,7 @@ mod tests {
 
     fn taken(keys: &[u8]) -> Option<String> {
         match typed(&mut choice(), keys) {
-            Chosen::This(lockable) => Some(lockable.shown),
+            Chosen::This(candidate) => Some(candidate.shown),
             _ => None,
         }
     }
@@ -223,6 +252,17 @@ mod tests {
         choice.all = (0..30).map(|_| choice.all[0].clone()).collect();
         choice.typed.clear();
         assert_eq!(choice.block(0).list.last().map(String::as_str), Some("      and 21 more"));
+    }
+
+    #[test]
+    fn it_says_what_it_is_for() {
+        let mut choice = choice();
+        choice.purpose = Purpose::AskAgain;
+        let Block { subject, after, keys, .. } = choice.block(0);
+        assert_eq!(subject + &after, "ask about .claude/settings.json again? ");
+        assert_eq!(keys, "Enter takes it back / Esc leaves; closes in ");
+        typed(&mut choice, b"xyz");
+        assert_eq!(choice.block(0).subject, "nothing contested");
     }
 
     #[test]
