@@ -83,7 +83,7 @@ pub use event::{Hint, Interest, LostCause, Names, Place, RootId};
 pub use flags::{FlagError, Flags};
 pub use local_socket::{Listening, LocalListener, LocalStream, SocketError};
 pub use notify::{Notification, Notifier};
-pub use opening::{Access, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
+pub use opening::{Access, Answered, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
 pub use privileged::{Privileged, Wanted};
 pub use relpath::{RelPath, RelPathError};
 pub use root::{Root, RootError};

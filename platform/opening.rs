@@ -71,6 +71,17 @@ pub enum Verdict {
     Refuse,
 }
 
+/// What an answer to a held open came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// The open goes on, or fails, by it.
+    Done,
+    /// The guardian had refused it before, as we were stopped.
+    Relieved,
+    /// It was answered before, or its opener is gone.
+    Gone,
+}
+
 /// Policy, asked from the thread that reads the opens: must be fast, must not block, and must open nothing below a root.
 pub trait Doorkeeper: Send + Sync {
     /// What to do about it.
@@ -81,6 +92,11 @@ pub trait Doorkeeper: Send + Sync {
 
     /// The opener is gone; there is nothing to answer any more.
     fn gone(&self, id: HeldId);
+
+    /// While we were stopped the guardian has refused it; there is nothing to answer any more.
+    fn relieved(&self, id: HeldId) {
+        self.gone(id);
+    }
 
     /// As many wait as there is room for: further ones that would be held are refused at once. Said when it begins, and
     /// again only after half of them were answered.

@@ -4,7 +4,7 @@
 //! [`crate::privilege::drop_to`] and [`crate::privilege::drop_capabilities`] leave alone.
 //! Limit: only Linux has any of it, and there only for root of the whole machine or a program with `CAP_SYS_ADMIN`.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::dir::Dir;
 use crate::host;
@@ -29,6 +29,13 @@ impl Wanted {
 
 /// Groups for events that say who.
 pub struct MarkGroups(pub(crate) host::MarkGroups);
+
+impl MarkGroups {
+    /// Each of the groups, for the [guardian](crate::guardian), which closes them last.
+    pub fn all(&self) -> Vec<BorrowedFd<'_>> {
+        self.0.all()
+    }
+}
 
 /// What was opened. What is missing was not wanted, or this system does not have it, or not for us.
 pub struct Privileged {

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid, test_kill_process};
 
+use crate::clock::Moment;
 use crate::host;
 use crate::stat::FileId;
 
@@ -79,6 +80,11 @@ pub fn inspect(pid: u32) -> io::Result<Option<Process>> {
 /// When the process started; `None` if there is none, or none that we may see.
 pub fn start_time(pid: u32) -> io::Result<Option<u64>> {
     Ok(inspect(pid)?.map(|process| process.start_time))
+}
+
+/// Whether a process that started then, as [`Process::start_time`], had begun by this moment; no, where that cannot be told.
+pub fn began_by(start_time: u64, at: Moment) -> bool {
+    host::started(start_time).is_some_and(|started| started <= at)
 }
 
 /// Whether the process that has this number and started then still runs, in this boot.

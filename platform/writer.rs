@@ -6,6 +6,7 @@
 //! another is named in place of that one.
 //! Source: fanotify(7) on `FAN_REPORT_PIDFD` and permission events, proc(5).
 
+use crate::clock::Moment;
 use crate::event::Place;
 use crate::stat::FileId;
 
@@ -79,6 +80,13 @@ pub struct Writer {
     pub certainty: Certainty,
 }
 
+impl Writer {
+    /// A process of which only the number is known, or not even that.
+    pub fn unknown(pid: u32) -> Self {
+        Self { program: Program::unknown(pid), ancestors: Vec::new(), certainty: Certainty::Unknown }
+    }
+}
+
 /// A point between what an account has heard and what it will hear; see [`Account::mark`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mark {
@@ -90,6 +98,12 @@ pub struct Mark {
 
 /// Who may be asked about a change after it was seen.
 pub trait Account: Send + Sync {
+    /// Who had this number at that moment, as far as it is known: never more than likely, since nobody held it then.
+    fn opener(&self, pid: u32, at: Moment) -> Writer {
+        let _nothing_is_remembered = at;
+        Writer::unknown(pid)
+    }
+
     /// Who changed the path, which is or was this object, since it was last [`settled`](Self::settled). `None` if nothing
     /// at all is known.
     fn writer(&self, place: &Place, object: Option<FileId>) -> Option<Writer>;

@@ -2,16 +2,23 @@
 //!
 //! It keeps a duplicate of the group of permission events, so that killing the watch lets nothing through: it refuses what
 //! waits, takes off what flags it set, and ends. While the watch is stopped it answers in its place: readers pass, writers
-//! are refused. It makes objects immutable and undoes that, for objects it was handed, of one user. It can do nothing else:
+//! are refused; what it refused so it tells when the watch goes on. It makes objects immutable and undoes that, for objects it was handed, of one user. It can do nothing else:
 //! no file by name, no socket, no process, no other capability.
+//! It keeps duplicates of the watch's other groups as well, and reads none of them: the kernel keeps whoever closes the last
+//! descriptor of a group waiting for every held open that the group has a mark for, be it another watch that holds it. That
+//! is for the guardian to wait for, so that the watch ends at once; the group of opens goes first, and by then nothing of it
+//! waits.
 //! Promise: [`Guardian::start`] returns when the confinement is in force and was tried. Started by root it stays root in
 //! name, so that no process of the user can kill, stop or trace it.
 //! Limit: started by a program with capabilities and without root it is the user's process, and can be killed like the
 //! watch. Where both are gone the kernel lets held opens through, and flags stay until the next start.
+//! A group that is made when the watch has begun (a fourth volume of btrfs below the tree) is not the guardian's.
 //! Source: fanotify(7); fs/notify/fanotify/fanotify_user.c: events go with the last descriptor of their group; unix(7),
-//! `SCM_RIGHTS`; kill(2), "the real or effective user ID".
+//! `SCM_RIGHTS`; kill(2), "the real or effective user ID"; fs/notify/mark.c: `fsnotify_prepare_user_wait`, and group.c:
+//! `fsnotify_destroy_group` waits for `user_waits`.
 
 pub mod message;
+pub mod note;
 pub mod vigil;
 
 use std::io;
@@ -72,7 +79,16 @@ pub enum GuardianError {
     Ended,
 }
 
-/// The process. Dropped, it is told to end, which takes off what flags are left, and waited for.
+/// What the guardian lets the watch know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// It answered in the place of the watch.
+    Note(note::Note),
+    /// It has ended before it was told to. The last word.
+    Ended,
+}
+
+/// The process. Dropped, it is told to end, and waited for until it has done what there is to do.
 #[derive(Debug)]
 pub struct Guardian {
     host: host::HostGuardian,
@@ -80,9 +96,14 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Makes it from this process, which must have one thread and still its privilege. `permissions` is the group of opens.
-    pub fn start(permissions: BorrowedFd<'_>, settings: Settings) -> Result<Self, GuardianError> {
-        let host = host::HostGuardian::start(permissions, settings)?;
+    /// Makes it from this process, which must have one thread and still its privilege. `permissions` is the group of opens;
+    /// `others` are the watch's other groups, which it keeps open to the end.
+    pub fn start(
+        permissions: BorrowedFd<'_>,
+        others: &[BorrowedFd<'_>],
+        settings: Settings,
+    ) -> Result<Self, GuardianError> {
+        let host = host::HostGuardian::start(permissions, others, settings)?;
         Ok(Self { host, may_flag: settings.may_flag })
     }
 
@@ -116,14 +137,21 @@ impl Guardian {
         self.host.request(message::Request::Begin, None)
     }
 
-    /// Tells it whether opens wait that the watch has read, so that it looks after them. Never blocks.
+    /// Tells it whether opens wait that the watch has read, so that it looks after them. Never blocks: what it does not take
+    /// now is said again as soon as it does.
     pub fn waits(&self, waits: bool) {
         self.host.waits(waits);
     }
 
-    /// Has `hear` called, from a thread of its own, if it ends before it was told to. Once privilege was given up.
-    pub fn on_end(&self, hear: Box<dyn FnOnce() + Send>) -> Result<(), GuardianError> {
-        self.host.on_end(hear)
+    /// Whether it has taken what was said last of that.
+    pub fn has_heard(&self) -> bool {
+        self.host.has_heard()
+    }
+
+    /// Has `hear` called, from a thread of its own, with what it lets us know. Once, when privilege was given up; before
+    /// that what [`waits`](Self::waits) could not say at once is not said again.
+    pub fn listen(&self, hear: Box<dyn Fn(Word) + Send>) -> Result<(), GuardianError> {
+        self.host.listen(hear)
     }
 }
 

@@ -36,16 +36,14 @@ pub struct Duty {
 #[derive(Debug)]
 pub struct Vigil {
     phase: Phase,
-    /// When to look at a watch that keeps opens waiting, whether it was stopped at the last look, and whether what it had
-    /// read was answered since.
+    /// When to look at a watch that keeps opens waiting, and whether it was stopped at the last look.
     look: Option<Moment>,
     was_stopped: bool,
-    is_settled: bool,
 }
 
 impl Default for Vigil {
     fn default() -> Self {
-        Self { phase: Phase::Resting, look: None, was_stopped: false, is_settled: false }
+        Self { phase: Phase::Resting, look: None, was_stopped: false }
     }
 }
 
@@ -66,6 +64,9 @@ impl Vigil {
 
     /// The watch says whether it keeps opens waiting.
     pub fn waits(&mut self, waits: bool, now: Moment) {
+        if self.look.is_none() {
+            self.was_stopped = false;
+        }
         self.look = waits.then(|| self.look.unwrap_or(now + LOOK));
     }
 
@@ -93,10 +94,9 @@ impl Vigil {
         }
         if self.look.is_some_and(|look| now >= look) {
             let is_stopped = stopped();
-            self.is_settled &= is_stopped;
-            // Stopped twice in a row, and not for a moment twice: what is answered here cannot be answered otherwise.
-            duty.settle = is_stopped && self.was_stopped && !self.is_settled;
-            self.is_settled |= duty.settle;
+            // Stopped twice in a row, and not for a moment twice: what is answered here cannot be answered otherwise. At
+            // every further look again: it may have gone on in between, read others, and been stopped before the next look.
+            duty.settle = is_stopped && self.was_stopped;
             self.was_stopped = is_stopped;
             self.look = Some(now + LOOK);
         }
@@ -163,18 +163,25 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stopped_watch_had_read_is_answered_at_the_second_look_and_once() {
+    fn what_a_stopped_watch_had_read_is_answered_from_the_second_look_on() {
         let mut vigil = Vigil::default();
         vigil.waits(true, at(0));
         assert_eq!(vigil.step(false, || true, at(500)), Duty::default());
         assert_eq!(vigil.step(false, || true, at(1000)), Duty::default());
         assert_eq!(vigil.step(false, || true, at(2000)), SETTLE);
-        assert_eq!(vigil.step(false, || true, at(3000)), Duty::default());
+        assert_eq!(vigil.step(false, || true, at(3000)), SETTLE, "it may have run in between");
         assert_eq!(vigil.step(false, || false, at(4000)), Duty::default());
         assert_eq!(vigil.step(false, || true, at(5000)), Duty::default());
         assert_eq!(vigil.step(false, || true, at(6000)), SETTLE, "stopped again, with others");
         vigil.waits(false, at(6000));
         assert_eq!(vigil.wakes_at(), None);
+        vigil.waits(true, at(6100));
+        assert_eq!(
+            vigil.step(false, || true, at(7100)),
+            Duty::default(),
+            "others, and perhaps stopped for a moment only"
+        );
+        assert_eq!(vigil.step(false, || true, at(8100)), SETTLE);
     }
 
     #[test]

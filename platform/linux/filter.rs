@@ -1,5 +1,5 @@
-//! The system calls of a confined process: an allow-list, everything else is `EPERM`. Here the list of a process that works
-//! on files below a handle; the guardian has one of its own.
+//! The system calls of a confined process: an allow-list, everything else is `EPERM`. Here what every such process needs, and
+//! what one needs besides that works on files below a handle; what the guardian needs besides is told by itself.
 //!
 //! Promise: no program is run, no process made, no socket, no memory that can be written and run; no call takes a path but
 //! those Landlock looks at, and those that only tell (statx, readlinkat). Threads can be started.
@@ -56,19 +56,51 @@ const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
 /// Calls that may be made.
 pub(super) type Calls = &'static [(c_long, With)];
 
-const CALLS: Calls = &[
-    // Open files.
+/// What the language and the C library need to go on and to end, whatever the process is for. In every filter.
+const NEEDED: Calls = &[
     (libc::SYS_read, Any),
     (libc::SYS_write, Any),
+    (libc::SYS_close, Any),
+    (libc::SYS_fstat, Any),
+    // Memory.
+    (libc::SYS_brk, Any),
+    (libc::SYS_mmap, Bits(2, PROT_EXEC, 0)),
+    (libc::SYS_mprotect, Bits(2, PROT_EXEC, 0)),
+    (libc::SYS_munmap, Any),
+    (libc::SYS_mremap, Any),
+    (libc::SYS_madvise, Any),
+    // Signals to itself, as abort(3) sends them.
+    (libc::SYS_tgkill, Own(0)),
+    (libc::SYS_rt_sigaction, Any),
+    (libc::SYS_rt_sigprocmask, Any),
+    (libc::SYS_rt_sigreturn, Any),
+    (libc::SYS_sigaltstack, Any),
+    // Waiting, time, who it is, the end.
+    (libc::SYS_futex, Any),
+    (libc::SYS_ppoll, Any),
+    (libc::SYS_restart_syscall, Any),
+    (libc::SYS_clock_gettime, Any),
+    (libc::SYS_getpid, Any),
+    (libc::SYS_gettid, Any),
+    (libc::SYS_exit, Any),
+    (libc::SYS_exit_group, Any),
+];
+
+/// The call that only this architecture has in the place of ppoll.
+#[cfg(target_arch = "x86_64")]
+const OLD_NEEDED: Calls = &[(libc::SYS_poll, Any)];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_NEEDED: Calls = &[];
+
+const CALLS: Calls = &[
+    // Open files.
     (libc::SYS_readv, Any),
     (libc::SYS_writev, Any),
     (libc::SYS_pread64, Any),
     (libc::SYS_pwrite64, Any),
     (libc::SYS_lseek, Any),
-    (libc::SYS_close, Any),
     (libc::SYS_dup, Any),
     (libc::SYS_fcntl, OneOf(1, FCNTL)),
-    (libc::SYS_fstat, Any),
     (libc::SYS_fstatfs, Any),
     (libc::SYS_ftruncate, Any),
     (libc::SYS_fallocate, Any),
@@ -96,50 +128,29 @@ const CALLS: Calls = &[
     (libc::SYS_renameat, Any),
     (libc::SYS_renameat2, Any),
     (libc::SYS_linkat, Any),
-    // Memory.
-    (libc::SYS_brk, Any),
-    (libc::SYS_mmap, Bits(2, PROT_EXEC, 0)),
-    (libc::SYS_mprotect, Bits(2, PROT_EXEC, 0)),
-    (libc::SYS_munmap, Any),
-    (libc::SYS_mremap, Any),
-    (libc::SYS_madvise, Any),
     // Threads. clone3 is let through here and refused by the second filter, which has the other answer.
     (libc::SYS_clone, Bits(0, !THREAD_MAY, THREAD)),
     (libc::SYS_clone3, Any),
-    (libc::SYS_futex, Any),
     (libc::SYS_rseq, Any),
     (libc::SYS_set_robust_list, Any),
     (libc::SYS_sched_yield, Any),
     (libc::SYS_sched_getaffinity, Any),
-    (libc::SYS_gettid, Any),
     (libc::SYS_prctl, OneOf(0, &[libc::PR_SET_NAME as u32])),
     (libc::SYS_prlimit64, Null(&[0, 2])),
-    // Signals to itself, as abort(3) sends them.
-    (libc::SYS_tgkill, Own(0)),
-    (libc::SYS_rt_sigaction, Any),
-    (libc::SYS_rt_sigprocmask, Any),
-    (libc::SYS_rt_sigreturn, Any),
-    (libc::SYS_sigaltstack, Any),
-    // Waiting, time, chance, who it is, the end.
-    (libc::SYS_ppoll, Any),
-    (libc::SYS_restart_syscall, Any),
-    (libc::SYS_clock_gettime, Any),
+    // Waiting, chance, who it is.
     (libc::SYS_clock_nanosleep, Any),
     (libc::SYS_nanosleep, Any),
     (libc::SYS_getrandom, Any),
-    (libc::SYS_getpid, Any),
     (libc::SYS_getppid, Any),
     (libc::SYS_getuid, Any),
     (libc::SYS_geteuid, Any),
     (libc::SYS_getgid, Any),
     (libc::SYS_getegid, Any),
-    (libc::SYS_exit, Any),
-    (libc::SYS_exit_group, Any),
 ];
 
-/// Calls that only this architecture has, in the place of openat and ppoll.
+/// The call that only this architecture has in the place of openat.
 #[cfg(target_arch = "x86_64")]
-const OLD_CALLS: Calls = &[(libc::SYS_open, Any), (libc::SYS_poll, Any)];
+const OLD_CALLS: Calls = &[(libc::SYS_open, Any)];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: Calls = &[];
 
@@ -194,7 +205,7 @@ fn programs(lists: &[Calls], process: u32) -> Result<[BpfProgram; 2], Failure> {
     let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let absent = SeccompFilter::new(absent, SeccompAction::Allow, refuse(libc::ENOSYS), machine()?)?;
     let mut allowed = BTreeMap::new();
-    for (call, with) in lists.iter().copied().flatten() {
+    for (call, with) in [NEEDED, OLD_NEEDED].iter().chain(lists).copied().flatten() {
         allowed.insert(*call, conditions(*with, process)?);
     }
     let allowed = SeccompFilter::new(allowed, refuse(libc::EPERM), SeccompAction::Allow, machine()?)?;
@@ -206,7 +217,7 @@ pub(crate) fn restrict() -> Result<(), Failure> {
     restrict_to(&[CALLS, OLD_CALLS])
 }
 
-/// The same, with other lists.
+/// The same, with other lists beside what every process needs.
 pub(super) fn restrict_to(lists: &[Calls]) -> Result<(), Failure> {
     for program in programs(lists, crate::process::own_pid())? {
         apply_filter(&program)?;

@@ -42,6 +42,11 @@ impl Groups {
     pub(super) fn new(report: u32, spare: usize) -> io::Result<Self> {
         Ok(Self { first: new_group(report)?, spare: (0..spare).map(|_| new_group(report)).collect::<io::Result<_>>()? })
     }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        std::iter::once(&self.first).chain(&self.spare).map(AsFd::as_fd)
+    }
 }
 
 /// One group. Its queue has the kernel's limit: without one, whoever makes events while we are stopped fills its memory.

@@ -8,7 +8,7 @@
 //! Documentation/driver-api/connector.rst.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -48,6 +48,13 @@ pub(crate) struct MarkGroups {
     pub(super) names: Groups,
     /// The group that holds the mark on a whole file system, or why there is none.
     pub(super) whole: io::Result<(Whole, OwnedFd)>,
+}
+
+impl MarkGroups {
+    pub(crate) fn all(&self) -> Vec<BorrowedFd<'_>> {
+        let whole = self.whole.iter().map(|(_, group)| group.as_fd());
+        self.contents.all().chain(self.names.all()).chain(whole).collect()
+    }
 }
 
 /// Whether the process has what this needs: the capability, and that in the whole machine and not in a namespace of its own.

@@ -15,6 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::clock::Moment;
 use crate::process::{Open, Process, parse_descriptor, parse_group, parse_mapping, parse_stat, parse_user};
 use crate::stat::FileId;
 
@@ -98,6 +99,14 @@ pub(crate) fn control_group(pid: u32) -> Option<Vec<u8>> {
     parse_group(&read_small(&format!("/proc/{pid}/cgroup")).ok()?)
 }
 
+/// Ticks in a second, as start times count them: `USER_HZ` of asm-generic/param.h.
+const TICKS: u64 = 100;
+
+/// When a process began that has this start time; up to one tick too early.
+pub(crate) fn started(start_time: u64) -> Option<Moment> {
+    start_time.checked_mul(1_000_000_000 / TICKS).map(Moment::from_nanos)
+}
+
 /// The longest first word that is kept.
 const WORD: usize = 4096;
 
@@ -169,6 +178,10 @@ pub(crate) fn opened_by(pid: u32, of: &BTreeSet<FileId>, tell: &mut dyn FnMut(Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::{Clock as _, SystemClock};
+    use crate::process::{began_by, own_pid, start_time};
+    use crate::witness::Witness;
+    use crate::writer::{Account as _, Certainty, Writer};
     use std::os::fd::AsFd as _;
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
@@ -208,5 +221,28 @@ mod tests {
             assert_eq!(read_small(path.to_str().expect("text")).expect("reads").len(), length);
         }
         assert_eq!(read_small("/proc/self/nothing"), Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn a_process_has_begun_by_now_and_not_long_before() {
+        let start = start_time(own_pid()).expect("we may look").expect("we exist");
+        let now = SystemClock.now();
+        assert!(began_by(start, now));
+        assert!(!began_by(start, Moment::default()));
+        // One that began an hour from now, counted as this kernel counts.
+        assert!(!began_by(start + 3600 * super::TICKS, now));
+    }
+
+    #[test]
+    fn who_had_a_number_is_at_most_likely_and_nobody_who_began_later() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("starts");
+        let witness = Witness::new(None);
+        let had = witness.opener(child.id(), SystemClock.now());
+        assert_eq!((had.certainty, had.program.pid), (Certainty::Likely, child.id()));
+        assert!(!had.program.name.is_empty());
+        // Before the boot of anybody: another had the number then.
+        assert_eq!(witness.opener(child.id(), Moment::default()), Writer::unknown(child.id()));
+        drop(child.stdin.take());
+        child.wait().expect("ends");
     }
 }

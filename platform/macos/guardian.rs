@@ -4,14 +4,14 @@ use std::os::fd::BorrowedFd;
 
 use crate::flags::FlagError;
 use crate::guardian::message::Request;
-use crate::guardian::{GuardianError, Settings};
+use crate::guardian::{GuardianError, Settings, Word};
 
 /// There is none.
 #[derive(Debug)]
 pub(crate) enum HostGuardian {}
 
 impl HostGuardian {
-    pub(crate) fn start(_: BorrowedFd<'_>, _: Settings) -> Result<Self, GuardianError> {
+    pub(crate) fn start(_: BorrowedFd<'_>, _: &[BorrowedFd<'_>], _: Settings) -> Result<Self, GuardianError> {
         Err(GuardianError::Unavailable)
     }
 
@@ -27,7 +27,11 @@ impl HostGuardian {
         match *self {}
     }
 
-    pub(crate) fn on_end(&self, _: Box<dyn FnOnce() + Send>) -> Result<(), GuardianError> {
+    pub(crate) fn has_heard(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn listen(&self, _: Box<dyn Fn(Word) + Send>) -> Result<(), GuardianError> {
         match *self {}
     }
 }

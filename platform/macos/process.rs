@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::sys::process::{bsd_info, sysctl_text};
+use crate::clock::Moment;
 use crate::process::{Open, Process};
 use crate::stat::FileId;
 
@@ -15,6 +16,11 @@ const ZOMBIE: u32 = 5;
 
 pub(crate) fn boot_id() -> io::Result<String> {
     sysctl_text(c"kern.bootsessionuuid")
+}
+
+/// Start times are of a clock that can be set: they are no moments.
+pub(crate) fn started(_: u64) -> Option<Moment> {
+    None
 }
 
 pub(crate) fn inspect(pid: u32) -> io::Result<Option<Process>> {

@@ -9,6 +9,7 @@
 //! Source: fanotify(7), "Monitoring permission events"; pidfd_open(2); Linux commit "fanotify: add FAN_REPORT_PIDFD" (5.15).
 
 pub mod access;
+pub mod elsewhere;
 pub mod table;
 pub mod trial;
 
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::host;
-use crate::opening::{Access, Doorkeeper, HeldId, Marker, Verdict};
+use crate::opening::{Access, Answered, Doorkeeper, HeldId, Marker, Verdict};
 use crate::process::Process;
 use crate::stat::FileId;
 use crate::writer::{Certainty, Program, Writer};
@@ -65,6 +66,9 @@ pub trait Identify: Send + Sync {
     fn opened(&self, object: FileId, by: &Writer, access: Access, at: Moment);
 }
 
+/// Takes the numbers under which the guardian answered what we had read.
+pub type Relief = Box<dyn Fn(&[i32]) + Send + Sync>;
+
 /// Knows of a process what one line of the system says, and keeps nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ByNumber;
@@ -107,9 +111,14 @@ impl Openings {
         self.0.marker()
     }
 
-    /// Answers a held open. `false`: it was answered before, or its opener is gone.
-    pub fn answer(&self, id: HeldId, verdict: Verdict) -> bool {
+    /// Answers a held open.
+    pub fn answer(&self, id: HeldId, verdict: Verdict) -> Answered {
         self.0.answer(id, verdict)
+    }
+
+    /// Who takes the numbers of what the guardian answered. To be told of each once.
+    pub fn relief(&self) -> Relief {
+        self.0.relief()
     }
 
     /// How many wait: those that are held, and those that cannot be told from them yet.

@@ -224,6 +224,14 @@ impl Identify for Witness {
 }
 
 impl Account for Witness {
+    fn opener(&self, pid: u32, at: Moment) -> Writer {
+        let (_, _, mut writer) = self.who_had(pid, at);
+        writer.certainty = writer.certainty.min(Certainty::Likely);
+        // One that began later has the number of another.
+        let is_it = writer.program.started.is_none_or(|started| process::began_by(started, at));
+        if is_it { writer } else { unknown(pid) }
+    }
+
     fn writer(&self, place: &Place, object: Option<FileId>) -> Option<Writer> {
         let state = lock(&self.state);
         let mut writer = state.ledger.writer(place, object)?;
@@ -279,7 +287,7 @@ fn who(lives: &Lives, pid: u32, started: Option<u64>) -> Who {
 
 /// A process of which only the number is known, or not even that.
 fn unknown(pid: u32) -> Writer {
-    Writer { program: Program::unknown(pid), ancestors: Vec::new(), certainty: Certainty::Unknown }
+    Writer::unknown(pid)
 }
 
 fn program(life: &Life, image: &Image) -> Program {

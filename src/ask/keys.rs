@@ -258,7 +258,8 @@ mod tests {
             [Key::Reject, Key::Each, Key::Details, Key::Help]
         );
         assert_eq!(keys(&[(400, b"u")]), [Key::Unlock]);
-        for byte in (0..=255).filter(|byte| !b"ared?u\x03\x1a".contains(byte)) {
+        assert_eq!(keys(&[(400, b"c")]), [Key::AskAgain]);
+        for byte in (0..=255).filter(|byte| !b"ared?uc\x03\x1a".contains(byte)) {
             assert_eq!(keys(&[(400, &[byte])]), [], "byte {byte:#04x}");
         }
     }

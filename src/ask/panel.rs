@@ -32,7 +32,7 @@ pub trait Glass: Send {
     fn flush_pending(&self) -> WriteState;
     /// Whether everything was taken.
     fn is_clear(&self) -> bool;
-    /// Stops this job until somebody continues it; returns whether it was stopped.
+    /// Stops this job until somebody continues it, and goes on then; returns whether that worked.
     fn suspend(&self) -> bool;
     /// Goes on after a stop.
     fn resume(&self);
@@ -242,11 +242,17 @@ impl Panel {
         }
     }
 
-    /// Undoes raw mode, stops the process, and comes back when it goes on.
+    /// Takes the question off, undoes raw mode, stops the process, and comes back when it goes on. A question that is none any
+    /// more by then has left nothing on the screen.
     pub fn suspend(&mut self) {
+        let frame = self.screen.hide();
+        self.emit(&frame);
         // What cannot be stopped goes on; the person sees that.
         let stopped = self.glass.suspend();
-        self.resume();
+        if !stopped {
+            self.glass.resume();
+        }
+        self.draw_again();
         self.suspended = stopped.then(|| self.now());
     }
 
@@ -262,6 +268,10 @@ impl Panel {
     /// We go on after a stop: raw mode again, and the question below whatever was printed meanwhile.
     pub fn resume(&mut self) {
         self.glass.resume();
+        self.draw_again();
+    }
+
+    fn draw_again(&mut self) {
         let (columns, rows) = self.glass.size();
         self.screen.has_size(columns, rows);
         let frame = self.screen.redraw();

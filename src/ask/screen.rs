@@ -162,6 +162,16 @@ impl Screen {
         Frame::Lasting(out.into_bytes())
     }
 
+    /// Takes the question off the screen until [`redraw`](Self::redraw): whoever has the screen meanwhile finds nothing on it
+    /// that looks as if it could be answered.
+    pub fn hide(&mut self) -> Frame {
+        let out = self.erase();
+        if let Some(open) = &mut self.open {
+            open.drawn = Laid::default();
+        }
+        Frame::Lasting(out.into_bytes())
+    }
+
     /// Leaves the question where it is, to be read later, and goes on below it: for a question that was decided.
     pub fn close(&mut self) -> Frame {
         let end = if self.open.take().is_some() { "\r\n" } else { "" };

@@ -91,6 +91,7 @@ pub fn recover(
         if is_second || restored.is_empty() {
             recovered.recovery.restored = restored;
             recovered.left = left;
+            recovered.write(journal, clock).map_err(|error| bad_journal(&error))?;
             return Ok((recovered, earlier));
         }
         before = restored;

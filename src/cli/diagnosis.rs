@@ -6,6 +6,7 @@
 mod finding;
 mod privilege;
 mod promises;
+mod trusted;
 mod worker;
 
 use platform::confine::Support;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::gate::worker::Confinement;
 use crate::text::escaped;
+use crate::trust::{Fit, Trusted};
 
 use finding::{Area, Finding, finding};
 use promises::{limit_finding, trials};
@@ -39,8 +41,14 @@ pub struct Measured {
     pub standing: Standing,
     /// What was tried with it.
     pub powers: Vec<(Power, Trial)>,
-    /// What there is to confine the guardian with.
-    pub guardian: Support,
+    /// Whether opens in the tree were held as `--hold` does it.
+    pub hold: Result<(), String>,
+    /// Whether a guardian was made and was confined.
+    pub guardian: Result<(), String>,
+    /// What there is to confine it with.
+    pub means: Support,
+    /// The programs the person trusts, and how each entry fits, or why they cannot be read.
+    pub trusted: Result<Vec<(Trusted, Fit)>, String>,
     /// The tree.
     pub tree: Ground,
     /// The state folder, or the one it would be made in.
@@ -122,6 +130,7 @@ impl Measured {
             Area::Tree => format!("In the tree: {}", on(&self.tree)),
             Area::State => format!("In the state folder: {}", on(&self.state)),
             Area::Privilege => "What privilege adds: sudo keep watch".to_owned(),
+            Area::Trust => "Programs you trust with held opens".to_owned(),
             Area::Worker => "What a files worker of the gate is kept from".to_owned(),
             Area::System => "Around it".to_owned(),
         }
@@ -135,7 +144,8 @@ impl Measured {
         findings.push(self.state_folder());
         findings.extend(trials(&self.state, Area::State));
         findings.push(self.one_file_system());
-        findings.extend(privilege::findings(self.standing, &self.powers, self.guardian));
+        findings.extend(privilege::findings(self));
+        findings.extend(trusted::findings(&self.trusted));
         findings.extend(worker::findings(&self.worker, self.confinement.0));
         findings.extend(self.system());
         findings

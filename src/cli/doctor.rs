@@ -5,7 +5,8 @@
 //! where no rule covers them.
 //! Limit: another user, another tree or the next minute may have it otherwise.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -14,9 +15,10 @@ use platform::environment::Environment;
 use platform::notify::{NOTIFIER, find};
 use platform::powers::Powers;
 use platform::terminal::scriptable;
-use platform::{Dir, FsError, RelPath, confine, machine, trial};
+use platform::{Dir, FsError, RelPath, confine, machine, openings, trial};
 
 use crate::text::{escaped, json_line};
+use crate::trust::{self, Fit, Trusted};
 use crate::watch::report::ReportPath;
 
 use super::args::{Color, DoctorArgs};
@@ -24,16 +26,22 @@ use super::diagnosis::{self, Measured};
 use super::exit::{Exit, Refusal, causes};
 use super::ground::Ground;
 use super::paint::{Paint, wants_colour};
+use super::{guarded, hold};
 use crate::gate::worker::FilesWorker;
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
-    let open = |dir: &Dir, _user| Powers::open(dir);
-    let (ground, powers) = match Ground::find_with(args.path.as_deref(), environment, open) {
+    let open = |dir: &Dir, user: Option<u32>| Opened {
+        // Before any thread runs, or it cannot be made.
+        guardian: guarded::try_it(user.unwrap_or(environment.euid)),
+        powers: Powers::open(dir),
+        opens: openings::group(),
+    };
+    let (ground, opened) = match Ground::find_with(args.path.as_deref(), environment, open) {
         Ok(found) => found,
         Err(refusal) => return super::refuse(&refusal, args.json),
     };
-    let measured = measure(&ground, powers, environment);
+    let measured = measure(&ground, opened, environment);
     if args.json {
         super::print_line(&json_line(&measured.to_json()));
     } else {
@@ -43,7 +51,15 @@ pub fn run(args: &DoctorArgs, color: Color, environment: &Environment) -> u8 {
     Exit::Clean.code()
 }
 
-fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measured {
+/// What was opened, and tried, with the privilege there was.
+struct Opened {
+    guardian: Result<(), String>,
+    powers: Powers,
+    opens: io::Result<OwnedFd>,
+}
+
+fn measure(ground: &Ground, opened: Opened, environment: &Environment) -> Measured {
+    let Opened { guardian, powers, opens } = opened;
     let state = nearest(&ground.state_top);
     let tree = scratch_place(ground);
     let mount = |dir: &Result<Dir, FsError>| dir.as_ref().ok()?.own_stat().ok().map(|stat| stat.mount);
@@ -60,7 +76,10 @@ fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measur
             Ok(dir) => powers.try_in(dir),
             Err(_) => Vec::new(),
         },
-        guardian: confine::support(),
+        hold: hold(opens, &tree),
+        guardian,
+        means: confine::support(),
+        trusted: trusted(ground),
         tree: folder(ground.tree.path(), tree.as_ref()),
         state: folder(&ground.state_top, state.as_ref()),
         state_folder: match ground.existing_state() {
@@ -77,6 +96,20 @@ fn measure(ground: &Ground, powers: Powers, environment: &Environment) -> Measur
         has_terminal: std::io::stdin().is_terminal(),
         scriptable: scriptable(&|name| environment.text(name)),
     }
+}
+
+/// Whether opens of a file in the tree can be held, as `--hold` does it.
+fn hold(opens: io::Result<OwnedFd>, tree: &Result<Dir, FsError>) -> Result<(), String> {
+    let opens = opens.map_err(|error| error.to_string())?;
+    let tree = tree.as_ref().map_err(|error| causes(error))?;
+    hold::cannot_be_held(&opens, tree).map_or(Ok(()), Err)
+}
+
+/// The programs that the person trusts, and how each entry fits.
+fn trusted(ground: &Ground) -> Result<Vec<(Trusted, Fit)>, String> {
+    let Some(folder) = hold::config_folder(ground) else { return Ok(Vec::new()) };
+    let all = trust::read(&folder, ground.owner).map_err(|error| error.of(&folder))?;
+    Ok(all.into_iter().map(|entry| (entry.check(), entry)).map(|(fit, entry)| (entry, fit)).collect())
 }
 
 fn confinement() -> diagnosis::OwnConfinement {

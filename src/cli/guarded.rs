@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use platform::guardian::{Guardian, OnDeath, Settings};
 use platform::privilege::PrivilegeError;
+use platform::privileged::MarkGroups;
 use platform::{Dir, Privileged, Wanted, flags, openings};
 
 use super::args::WatchArgs;
@@ -35,7 +36,8 @@ pub fn open(args: &WatchArgs, wanted: Wanted, dir: &Dir, user: u32) -> Opened {
     if let Ok(Some(opened)) = &mut privileged
         && let Some(group) = &opened.openings
     {
-        match Guardian::start(group.as_fd(), settings(on_death, user)) {
+        let others = opened.groups.as_ref().map_or_else(Vec::new, MarkGroups::all);
+        match Guardian::start(group.as_fd(), &others, settings(on_death, user)) {
             Ok(started) => guardian = Some(Arc::new(started)),
             Err(error) => {
                 trouble = Some(causes(&error));
@@ -46,9 +48,15 @@ pub fn open(args: &WatchArgs, wanted: Wanted, dir: &Dir, user: u32) -> Opened {
     Opened { privileged, guardian, trouble }
 }
 
+/// Tries whether a guardian can be had for a user: one is made, shows that it is confined, and is ended.
+pub fn try_it(user: u32) -> Result<(), String> {
+    let group = openings::group().map_err(|error| error.to_string())?;
+    Guardian::start(group.as_fd(), &[], settings(OnDeath::Refuse, user)).map(drop).map_err(|error| causes(&error))
+}
+
 /// A guardian that only takes off flags which a watch has left; `None` without the privilege.
 pub fn for_flags(user: u32) -> Option<Arc<Guardian>> {
     flags::in_process()?;
     let group = openings::group().ok()?;
-    Guardian::start(group.as_fd(), settings(OnDeath::Allow, user)).ok().map(Arc::new)
+    Guardian::start(group.as_fd(), &[], settings(OnDeath::Allow, user)).ok().map(Arc::new)
 }

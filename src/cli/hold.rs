@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use platform::guardian::Guardian;
 use platform::openings::trial::{self, Tried};
-use platform::openings::{Identify, Openings};
-use platform::{Dir, Doorkeeper, HeldId, Marker, Verdict, Witness};
+use platform::openings::{Identify, Openings, Relief};
+use platform::{Answered, Dir, Doorkeeper, HeldId, Marker, Verdict, Witness};
 
 use crate::baseline::Index;
 use crate::roots::Roots;
@@ -109,6 +109,8 @@ pub struct Equipped {
     pub answers: Result<Box<dyn Answers>, String>,
     /// Who marks covered files.
     pub marker: Option<Arc<dyn Marker>>,
+    /// Who takes the numbers of what the guardian answered.
+    pub relief: Option<Relief>,
 }
 
 impl Equipped {
@@ -123,7 +125,7 @@ impl Equipped {
     ) -> Self {
         let Some(group) = group else {
             let needs = "that takes root, or CAP_SYS_ADMIN on the program, and the fanotify backend";
-            return Self { answers: Err(needs.to_owned()), marker: None };
+            return Self { answers: Err(needs.to_owned()), marker: None, relief: None };
         };
         let trouble = to_hold_in.and_then(|(dir, _)| cannot_be_held(&group, dir));
         let door = Arc::clone(door) as Arc<dyn Doorkeeper>;
@@ -135,17 +137,17 @@ impl Equipped {
                 if let Some(guardian) = guardian {
                     openings.notice(Box::new(move |waits| guardian.waits(waits)));
                 }
-                let marker = Some(openings.marker());
+                let (marker, relief) = (Some(openings.marker()), Some(openings.relief()));
                 let answers = Box::new(Kernel(openings)) as Box<dyn Answers>;
-                Self { answers: trouble.map_or(Ok(answers), Err), marker }
+                Self { answers: trouble.map_or(Ok(answers), Err), marker, relief }
             }
-            Err(error) => Self { answers: Err(causes(&error)), marker: None },
+            Err(error) => Self { answers: Err(causes(&error)), marker: None, relief: None },
         }
     }
 }
 
 /// Why opens of files on the directory's file system cannot be held; `None` if they were.
-fn cannot_be_held(group: &OwnedFd, dir: &Dir) -> Option<String> {
+pub fn cannot_be_held(group: &OwnedFd, dir: &Dir) -> Option<String> {
     match trial::try_in(group.as_fd(), dir) {
         Ok(Tried { writes_are_held: true, reads_are_told: true }) => None,
         Ok(Tried { writes_are_held: true, reads_are_told: false }) => {
@@ -162,8 +164,8 @@ fn cannot_be_held(group: &OwnedFd, dir: &Dir) -> Option<String> {
 struct Kernel(Openings);
 
 impl Answers for Kernel {
-    fn answer(&self, id: HeldId, verdict: Verdict) {
-        let _its_opener_may_be_gone = self.0.answer(id, verdict);
+    fn answer(&self, id: HeldId, verdict: Verdict) -> Answered {
+        self.0.answer(id, verdict)
     }
 }
 
@@ -193,7 +195,9 @@ mod tests {
     struct Nobody;
 
     impl Answers for Nobody {
-        fn answer(&self, _id: HeldId, _verdict: Verdict) {}
+        fn answer(&self, _id: HeldId, _verdict: Verdict) -> Answered {
+            Answered::Gone
+        }
     }
 
     fn ready(best_effort: bool, answers: Result<Box<dyn Answers>, String>) -> Result<Ready, Refusal> {

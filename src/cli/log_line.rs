@@ -174,6 +174,7 @@ const fn answered(outcome: HeldOutcome) -> &'static str {
         HeldOutcome::RefusedAtExit => "refused, the watch ended",
         HeldOutcome::Trusted => "allowed, a trusted program",
         HeldOutcome::Gone => "the opener went away",
+        HeldOutcome::RefusedWhileStopped => "refused, the watch was stopped",
     }
 }
 

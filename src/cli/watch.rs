@@ -8,7 +8,10 @@ use std::time::Duration;
 use platform::backends::{self, Equipment, backends};
 use platform::environment::Environment;
 use platform::event::{EventSource, Powers, Subscription, WatchSet};
+use platform::guardian::Word;
+use platform::guardian::note::Note;
 use platform::notify::{NOTIFIER, Notifier, find};
+use platform::openings::Relief;
 use platform::privilege::PrivilegeError;
 use platform::signals::Signals;
 use platform::terminal::{Terminal, TerminalError, scriptable};
@@ -25,7 +28,7 @@ use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
 use crate::watch::expected::Expected;
 use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
-use crate::watch::hold::{Answers, Door, Trouble};
+use crate::watch::hold::{Answers, Away, Door, Trouble};
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
 use crate::watch::previous::{Covered, Previous};
@@ -75,13 +78,13 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         return Err(unavailable(&format!("the guardian did not start: {trouble}")));
     }
     let (post, messages) = inbox();
-    hear_of_its_end(&ground, &post)?;
     let door = Arc::new(Door::new(post.clone()));
     let plan_to_hold = HoldPlan::of(args, &ground)?;
     // The question has its time; beyond that nobody waits, whatever keeps us.
     let longest = Duration::from_secs(u64::from(args.decision_timeout) + 1);
     let longest = plan_to_hold.is_some().then_some(longest);
-    let Armed { sources, without, witness, answers } = arm(privileged, &door, longest, &ground);
+    let Armed { sources, without, witness, answers, relief } = arm(privileged, &door, longest, &ground);
+    hear_guardian(&ground, &post, relief)?;
     // Where nothing is to be held, opens are read for the openers' names alone, to the end.
     let (to_hold, _named) = match plan_to_hold {
         Some(plan) => (Some(plan.with(answers)?), None),
@@ -407,12 +410,21 @@ fn wanted(args: &WatchArgs) -> Wanted {
     }
 }
 
-/// Has it said if the guardian ends before the watch does.
-fn hear_of_its_end(ground: &Ground, post: &Post) -> Result<(), Refusal> {
+/// Has it said what the guardian did in our place, and if it ends before we do.
+fn hear_guardian(ground: &Ground, post: &Post, relief: Option<Relief>) -> Result<(), Refusal> {
     let Some(guardian) = &ground.guardian else { return Ok(()) };
     let post = post.clone();
-    let hear = Box::new(move || post.held_trouble(Trouble::Alone));
-    guardian.on_end(hear).map_err(|error| unavailable(&causes(&error)))
+    let hear = Box::new(move |word| match word {
+        Word::Ended => post.held_trouble(Trouble::Alone),
+        Word::Note(Note::Settled(numbers)) => {
+            if let Some(relief) = &relief {
+                relief(&numbers);
+            }
+        }
+        Word::Note(Note::TurnedAway(rows)) => post.turned_away(Away { rows, more: 0 }),
+        Word::Note(Note::More(more)) => post.turned_away(Away { rows: Vec::new(), more }),
+    });
+    guardian.listen(hear).map_err(|error| unavailable(&causes(&error)))
 }
 
 /// What privilege gave, put to use.
@@ -425,6 +437,8 @@ struct Armed {
     witness: Option<Arc<Witness>>,
     /// Where answers to held opens go, or why none can be held.
     answers: Result<Box<dyn Answers>, String>,
+    /// Who takes the numbers of what the guardian answered.
+    relief: Option<Relief>,
 }
 
 /// Puts to use what privilege gave; opens are held for `to_hold` at most, if they are.
@@ -440,15 +454,16 @@ fn arm(
     };
     let Some(Privileged { groups: Some(groups), openings, connector }) = opened else {
         let answers = Err("that takes root, or CAP_SYS_ADMIN on the program, and the fanotify backend".to_owned());
-        return Armed { sources: backends(), without, witness: None, answers };
+        return Armed { sources: backends(), without, witness: None, answers, relief: None };
     };
     let witness = Witness::new(connector);
     let top = ground.tree.open_dir(&RelPath::root()).ok();
     let guardian = ground.guardian.clone();
-    let Equipped { answers, marker } = Equipped::start(openings, top.as_ref().zip(to_hold), door, &witness, guardian);
+    let Equipped { answers, marker, relief } =
+        Equipped::start(openings, top.as_ref().zip(to_hold), door, &witness, guardian);
     let names = Some(Arc::clone(&witness) as Arc<dyn Names>);
     let sources = backends::with_privilege(Equipment { groups, marker, names });
-    Armed { sources, without, witness: Some(witness), answers }
+    Armed { sources, without, witness: Some(witness), answers, relief }
 }
 
 /// The strongest backend that works here, and after it those that would take its place; only the one named, if one is.

@@ -89,11 +89,13 @@ pub enum HeldOutcome {
     Trusted,
     /// The opener went away before an answer.
     Gone,
+    /// The watch was stopped, and the guardian answered in its place.
+    RefusedWhileStopped,
 }
 
 impl HeldOutcome {
     /// Every one.
-    pub const ALL: [HeldOutcome; 7] = [
+    pub const ALL: [HeldOutcome; 8] = [
         HeldOutcome::Allowed,
         HeldOutcome::Refused,
         HeldOutcome::TimedOut,
@@ -101,6 +103,7 @@ impl HeldOutcome {
         HeldOutcome::RefusedAtExit,
         HeldOutcome::Trusted,
         HeldOutcome::Gone,
+        HeldOutcome::RefusedWhileStopped,
     ];
 
     /// The name in reports and the journal.
@@ -113,6 +116,7 @@ impl HeldOutcome {
             HeldOutcome::RefusedAtExit => "refused_at_exit",
             HeldOutcome::Trusted => "trusted",
             HeldOutcome::Gone => "gone",
+            HeldOutcome::RefusedWhileStopped => "refused_while_stopped",
         }
     }
 

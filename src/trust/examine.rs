@@ -13,7 +13,7 @@ use platform::{Stat, process};
 use crate::digest::Digest;
 
 /// A larger program is not trusted: reading it would keep others waiting.
-const MAX_BYTES: u64 = 512 << 20;
+pub(super) const MAX_BYTES: u64 = 512 << 20;
 /// Programs whose digests are remembered.
 const MOST: usize = 256;
 

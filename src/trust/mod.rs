@@ -5,6 +5,7 @@
 //! scripts; whoever trusts an interpreter trusts every script, and any process of the user can tell a trusted program what
 //! to do (`docs/hold.md`).
 
+mod check;
 mod examine;
 mod file;
 mod vetting;
@@ -15,6 +16,7 @@ use crate::digest::Digest;
 use crate::rules::Rule;
 use crate::rules::glob::Glob;
 
+pub use check::Fit;
 pub use examine::{Examined, Examiner};
 pub use file::{FILE_NAME, FileError, read};
 pub use vetting::{Examine, Report, Vetting};

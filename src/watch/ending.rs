@@ -49,6 +49,8 @@ impl Session {
         let mut report = self.report(&end);
         let exit = match end {
             End::Broke(_) => crate::cli::exit::Exit::Broke,
+            // What is restored is said by the report; that a promise was lost only by this.
+            End::Signal(_) if self.is_short => crate::cli::exit::Exit::Broke,
             End::Signal(_) if report.restored_something() => crate::cli::exit::Exit::Restored,
             End::Signal(_) => crate::cli::exit::Exit::Clean,
         };

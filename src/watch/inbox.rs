@@ -18,7 +18,7 @@ use platform::{HeldId, Hint, LostCause, Moment, Opening};
 use crate::baseline::Caps;
 
 use super::guest::Slate;
-use super::hold::{News, Notes, Trouble};
+use super::hold::{Away, News, Notes, Trouble};
 
 /// Room for hints beyond the largest protected set: listing all of that again must not overflow by itself.
 const SPARE_ROOM: usize = 1 << 16;
@@ -189,6 +189,16 @@ impl Post {
     /// The opener of a held open is gone.
     pub fn held_is_gone(&self, id: HeldId) {
         self.leave(|waiting| waiting.held.gone(id));
+    }
+
+    /// The guardian has refused a held open while we were stopped.
+    pub fn held_is_relieved(&self, id: HeldId) {
+        self.leave(|waiting| waiting.held.relieved(id));
+    }
+
+    /// It has refused opens that nobody had read.
+    pub fn turned_away(&self, away: Away) {
+        self.leave(|waiting| waiting.held.away(away));
     }
 
     /// Whether the person trusts the opener of a held open.

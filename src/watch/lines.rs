@@ -204,9 +204,19 @@ pub fn put_back_in_part(folder: &str, now: Option<&str>) -> String {
     format!("keep watch: {what}; what is protected in it was put back, {rest}")
 }
 
-/// The watch ends, and a path stays locked.
-pub fn left_locked(path: &str, reason: &str) -> String {
-    format!("keep watch: {path} stays locked: {reason}; sudo keep recover unlocks what is there")
+/// The watch ends, and these paths stay locked for one reason.
+pub fn left_locked(paths: &[String], reason: &str) -> String {
+    const SHOWN: usize = 5;
+    let stay = match paths {
+        [path] => format!("{path} stays"),
+        paths => {
+            let some = paths[..paths.len().min(SHOWN)].join(", ");
+            let more = paths.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{} stay", counted(paths.len(), "path")) + &format!(" ({some}{more})")
+        }
+    };
+    format!("keep watch: {stay} locked: {reason}; sudo keep recover unlocks what is there")
 }
 
 /// What differs from the last run.

@@ -126,10 +126,14 @@ impl Session {
     pub(super) fn unlock_everything(&mut self) {
         let Some(mut lock) = self.lock.take() else { return };
         let left = lock.locks.unlock_all(&self.parts.roots, &mut pen!(self));
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (stored, reason) in left {
-            let shown = shown(&stored);
-            self.options.limits.push(format!("Left locked: {shown}: {reason}."));
-            self.say(&lines::left_locked(&shown, &reason));
+            by_reason.entry(reason).or_default().push(shown(&stored));
+        }
+        for (reason, mut paths) in by_reason {
+            paths.sort();
+            self.options.limits.push(format!("Left locked: {}: {reason}.", paths.join(", ")));
+            self.say(&lines::left_locked(&paths, &reason));
         }
     }
 

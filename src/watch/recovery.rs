@@ -66,6 +66,33 @@ pub struct Recovered {
     pub left: Left,
 }
 
+impl Recovered {
+    /// Writes down that the earlier run is settled, and by what: one entry, also when nothing differed, and more only where
+    /// the paths do not fit.
+    pub fn write(&self, journal: &mut dyn Journal, clock: &dyn Clock) -> Result<(), JournalError> {
+        let stored = |paths: &[ReportPath]| paths.iter().map(ReportPath::text).collect::<Vec<_>>();
+        let (restored, kept) = (stored(&self.recovery.restored), stored(&self.recovery.kept));
+        let at = rfc3339(clock.wall());
+        let mut restored = portions(&restored);
+        let mut kept = portions(&kept);
+        let mut written = false;
+        loop {
+            let (some, more) = (restored.next(), kept.next());
+            if written && some.is_none() && more.is_none() {
+                break;
+            }
+            written = true;
+            let event = Event::Recovered {
+                from_session: self.recovery.session.clone(),
+                restored: some.unwrap_or_default().to_vec(),
+                kept: more.unwrap_or_default().to_vec(),
+            };
+            journal.append(&at, &event)?;
+        }
+        journal.commit()
+    }
+}
+
 /// The accepted snapshots of a replayed journal, by place. Places in roots that are no more are left out.
 pub fn accepted(roots: &Roots, replayed: &Replayed, objects: &Objects) -> (BTreeMap<Place, Row>, Vec<String>) {
     let mut rows = BTreeMap::new();
@@ -105,7 +132,7 @@ pub fn unguarded(roots: &Roots, replayed: &Replayed) -> BTreeMap<Place, Option<S
 }
 
 impl Recovering<'_> {
-    /// Restores the last accepted state.
+    /// Restores the last accepted state. That the earlier run is settled by it is for [`Recovered::write`] to say.
     pub fn run(self) -> Result<Recovered, JournalError> {
         let session = self.replayed.sealed_session.as_ref().map_or(String::new(), |session| session.id.clone());
         let (rows, lines) = accepted(self.roots, self.replayed, self.objects);
@@ -143,26 +170,6 @@ impl Recovering<'_> {
             if let Some(class) = class {
                 this.put_right(&place, class, &baseline, &session, &mut done)?;
             }
-        }
-        let stored = |paths: &[ReportPath]| paths.iter().map(ReportPath::text).collect::<Vec<_>>();
-        let (restored, kept) = (stored(&done.recovery.restored), stored(&done.recovery.kept));
-        let at = rfc3339(this.clock.wall());
-        let mut restored = portions(&restored);
-        let mut kept = portions(&kept);
-        // At least one entry, also when nothing differed: it says that the earlier run is settled.
-        let mut written = false;
-        loop {
-            let (some, more) = (restored.next(), kept.next());
-            if written && some.is_none() && more.is_none() {
-                break;
-            }
-            written = true;
-            let event = Event::Recovered {
-                from_session: session.clone(),
-                restored: some.unwrap_or_default().to_vec(),
-                kept: more.unwrap_or_default().to_vec(),
-            };
-            this.journal.append(&at, &event)?;
         }
         this.journal.commit()?;
         Ok(done)

@@ -202,6 +202,8 @@ pub struct Session {
     pub(super) list_at: Option<Moment>,
     pub(super) previous: Previous,
     pub(super) end: Option<End>,
+    /// Whether something that was asked for and had begun was not kept up to the end.
+    pub(super) is_short: bool,
     /// Why the watch cannot start after all.
     pub(super) failed_start: Option<Refusal>,
 }
@@ -263,6 +265,7 @@ impl Session {
             list_at: None,
             previous,
             end: None,
+            is_short: false,
             failed_start: None,
         }
     }

@@ -82,7 +82,8 @@ impl Tally {
                 HeldOutcome::Refused
                 | HeldOutcome::TimedOut
                 | HeldOutcome::AutoRefused
-                | HeldOutcome::RefusedAtExit => 1,
+                | HeldOutcome::RefusedAtExit
+                | HeldOutcome::RefusedWhileStopped => 1,
                 HeldOutcome::Gone => continue,
             };
             opens[which] += row.opens as usize;

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::{Child, Stdio};
 
 use platform::Certainty;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::{ENV, Ended, Sandbox, Watch, eventually, is_root, skip, until};
@@ -116,6 +117,76 @@ fn the_end_refuses_what_waits() {
     ended.came_to(0, &[]);
     assert_eq!(held(&ended), [row(".env", "write", "refused_at_exit")]);
     assert!(Program::start(&lab, "echo B=2 >> .env").succeeds(), "nothing is held any more");
+}
+
+#[test]
+fn what_is_refused_while_the_watch_is_stopped_is_told_and_written_down() {
+    let lab = Sandbox::new();
+    let Some(mut watch) = holding(&lab, &["--decision-timeout", "300"]) else { return };
+    // One that is asked about and lives on when it is refused, and one that comes while nobody reads.
+    let refused = lab.base.join("refused");
+    let script = format!("(echo B=2 >> .env) || : > '{}'; exec sleep 300", refused.display());
+    let mut asked = Program::start(&lab, &script);
+    watch.says("wants to write .env (secrets). Let it?");
+    watch.signal(Signal::STOP);
+    assert!(!Program::start(&lab, "echo C=3 >> .env").succeeds());
+    until("it is refused", || refused.exists());
+    watch.signal(Signal::CONT);
+    for _ in 0..2 {
+        watch.says(".env not opened for writing by ");
+        watch.says(" (the watch was stopped)");
+    }
+    let last = |watch: &Watch| watch.screen().lines().rfind(|line| !line.is_empty()).map(str::to_owned);
+    watch.wait("a screen without the question", |watch| last(watch)?.contains("was stopped").then_some(()));
+    asked.0.kill().expect("kills");
+    asked.0.wait().expect("ends");
+    assert!(is_untouched(&lab));
+    let ended = watch.stop();
+    ended.came_to(0, &[]);
+    assert_eq!(held(&ended), [0; 2].map(|_| row(".env", "write", "refused_while_stopped")));
+    assert!(!ended.text.contains(" is gone"), "{}", ended.text);
+    let report = ended.report();
+    let certain: Vec<_> = (0..2).map(|row| &report["held"][row]["writer"]["certainty"]).collect();
+    assert!(certain.contains(&&Value::from("certain")), "it was read while it waited: {report}");
+    assert_eq!(lab.journal().matches(r#""decision":"refused_while_stopped""#).count(), 2);
+}
+
+#[test]
+fn a_question_that_died_while_the_watch_was_suspended_is_nowhere_on_the_screen() {
+    let lab = Sandbox::new();
+    if !is_root() {
+        return skip("privileged");
+    }
+    let script = "set -m; \"$KEEP\" watch --json \"$@\" >\"$OUT\"; echo stopped; read go; fg";
+    let mut watch = Watch::start(&lab, script, &["--hold", "--decision-timeout", "300"], 200, 50);
+    watch.says("undecided changes");
+    let program = Program::start(&lab, "echo B=2 >> .env");
+    watch.says("wants to write .env (secrets). Let it?");
+    watch.settle();
+    watch.types(b"\x1a");
+    watch.says("stopped");
+    assert!(!watch.screen().contains("Let it?"), "{}", watch.screen());
+    assert!(!program.succeeds());
+    watch.types(b"go\n");
+    watch.says(".env not opened for writing by ");
+    watch.says(" (the watch was stopped)");
+    watch.wait("a screen without the question", |watch| (!watch.screen().contains("Let it?")).then_some(()));
+    watch.types(b"\x03");
+    assert_eq!(held(&watch.finish()), [row(".env", "write", "refused_while_stopped")]);
+}
+
+#[test]
+fn two_watches_on_one_file_system_end_without_waiting_for_each_other() {
+    let (lab, other) = (Sandbox::new(), Sandbox::new());
+    let Some(mut watch) = holding(&lab, &["--decision-timeout", "300"]) else { return };
+    let second = holding(&other, &[]).expect("it is root");
+    let program = Program::start(&lab, "echo B=2 >> .env");
+    watch.says("wants to write .env");
+    second.stop().came_to(0, &[]);
+    assert!(watch.screen().contains("Let it?"), "the first one still asks");
+    watch.answers(b"r", " (refused)");
+    assert!(!program.succeeds());
+    watch.stop().came_to(0, &[]);
 }
 
 #[test]

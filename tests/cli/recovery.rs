@@ -31,6 +31,7 @@ fn killed_during_a_question_the_next_start_restores_and_says_so() {
     let report = ended.came_to(3, &[]).report();
     assert_eq!(report["recovery"]["restored"], serde_json::json!([".env", "CLAUDE.md"]));
     assert_eq!(report["recovery"]["kept"], serde_json::json!(["package-lock.json"]));
+    assert_eq!(lab.journal().matches(r#""event":"recovered""#).count(), 1, "one recovery is one entry");
     lab.watch(&[]).stop().came_to(0, &[]);
 }
 

@@ -159,6 +159,24 @@ fn suspended_under_a_shell_it_gives_the_terminal_back_and_goes_on_with_fg() {
 }
 
 #[test]
+fn where_nobody_could_continue_it_ctrl_z_draws_the_question_once_in_its_place() {
+    let lab = Sandbox::new();
+    // It leads its session: the kernel stops no group that no shell looks after.
+    let mut watch = lab.watch(&["--decision-timeout", "300"]);
+    lab.write(".env", b"A=1\n");
+    watch.asks(".env", "secrets", "modified", &sha(b"A=1\n"));
+    watch.settle();
+    let count = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches("\x1b[?2004h").count();
+    let before = count(&watch.raw());
+    watch.types(b"\x1a");
+    watch.asks(".env", "secrets", "modified", &sha(b"A=1\n"));
+    watch.rejects(".env");
+    assert_eq!(count(&watch.raw()), before + 1, "raw mode is taken back once");
+    assert!(!watch.screen().contains("Keep it?"), "{}", watch.screen());
+    watch.stop().came_to(3, &[".env rejected"]);
+}
+
+#[test]
 fn stopped_for_two_seconds_it_catches_up_with_what_it_missed() {
     let lab = Sandbox::new();
     let mut watch = lab.watch(&["--decision-timeout", "300"]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use platform::backends::backends;
@@ -132,7 +133,7 @@ fn what_privilege_would_add_is_told_row_by_row_with_what_gives_it() {
     let is_linux = report["kernel"].as_str().is_some_and(|kernel| kernel.starts_with("Linux "));
     if is_linux {
         let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
-        let all = ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag", "guardian"];
+        let all = ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag", "guardian", "hold"];
         assert_eq!(names, all);
     }
     assert_eq!(told[0].1, geteuid().is_root() && is_linux);
@@ -159,6 +160,7 @@ fn privilege_is_tried_before_it_is_given_up_and_is_gone_for_everything_else() {
     // Root of a container has less; what of it there is was tried after root was given up, or before.
     if works("held_opens") {
         assert!(works("privilege") && works("lock_flag"), "{told:?}");
+        assert!(works("guardian") && works("hold"), "{told:?}");
         let of_user = rows(&report, "tree").into_iter().find(|row| row["name"] == "immutable").expect("was tried");
         assert_eq!(of_user["works"], false, "{of_user}");
     }
@@ -198,4 +200,35 @@ fn with_capabilities_on_the_program_they_are_tried_before_they_are_given_up() {
     assert_eq!(told[0], ("privilege".to_owned(), Value::Bool(true)), "{report}");
     let works = |name: &str| told.iter().find(|(known, _)| known == name).expect("is told").1 == true;
     assert!(works("lock_flag") || !works("held_opens"), "{told:?}");
+}
+
+#[test]
+fn each_trusted_program_is_told_with_whether_it_is_still_that_one() {
+    let lab = Lab::new();
+    let config = tempfile::tempdir().expect("a folder");
+    let folder = config.path().join("keepwatch");
+    fs::create_dir(&folder).expect("makes");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("chmods");
+    let [cat, shell] = ["/bin/cat", "/bin/sh"].map(|program| fs::canonicalize(program).expect("is there"));
+    let digest = keepwatch::digest::Digest::of(&fs::read(&cat).expect("reads"));
+    // The shell with the digest of another program.
+    let entry = |program: &Path| {
+        format!("[[trust]]\nprogram = \"{}\"\nsha256 = \"{digest}\"\nmay = [\"read\"]\n", program.display())
+    };
+    let file = folder.join("config.toml");
+    fs::write(&file, entry(&cat) + &entry(&shell)).expect("writes");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("chmods");
+    let doctor = || {
+        let output = lab.command(&["doctor", "--json"]).env("XDG_CONFIG_HOME", config.path()).output().expect("starts");
+        serde_json::from_slice::<Value>(&output.stdout).expect("is JSON")
+    };
+    let report = doctor();
+    let told: Vec<_> = rows(&report, "trust").iter().map(|row| (row["name"].clone(), row["works"].clone())).collect();
+    let named = |program: &Path| Value::from(program.to_str().expect("is text"));
+    assert_eq!(told, [(named(&cat), true.into()), (named(&shell), false.into())]);
+    fs::write(&file, "[[trust]]\nprogramme = 1\n").expect("writes");
+    let report = doctor();
+    let row = rows(&report, "trust")[0];
+    assert_eq!((&row["name"], &row["works"]), (&"config.toml".into(), &false.into()));
+    assert!(row["detail"].as_str().is_some_and(|detail| detail.contains("line 2, column 1")), "{row}");
 }

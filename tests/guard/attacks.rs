@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use platform::openings::{ByNumber, Openings, group};
-use platform::{Access, Dir, Doorkeeper, HeldId, Opening, Ruling, Verdict};
+use platform::{Access, Answered, Dir, Doorkeeper, HeldId, Opening, Ruling, Verdict};
 
 use crate::openers::{SOON, opened};
 use crate::{Case, put};
@@ -58,7 +58,7 @@ impl Lab {
     /// Refuses one, and shows that nothing was written.
     fn refuses(&self, writer: Child) -> Opening {
         let (id, opening) = self.hear.recv_timeout(SOON).expect("it is held");
-        assert!(self.openings.answer(id, Verdict::Refuse));
+        assert_eq!(self.openings.answer(id, Verdict::Refuse), Answered::Done);
         assert!(!opened(writer), "it was refused");
         assert_eq!(fs::read_to_string(&self.file).expect("reads"), "A=1\n");
         opening
@@ -165,7 +165,7 @@ fn a_thousand_opens_of_one_file_by_one_process_wait_each(dir: &Path) {
         "ours go through"
     );
     for id in held {
-        assert!(lab.openings.answer(id, Verdict::Refuse));
+        assert_eq!(lab.openings.answer(id, Verdict::Refuse), Answered::Done);
     }
     assert!(!opened(writer));
 }

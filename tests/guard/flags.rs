@@ -43,7 +43,7 @@ fn start(dir: &Path, may_flag: bool) -> Option<Guardian> {
         return None;
     }
     let settings = Settings { on_death: OnDeath::Refuse, may_flag, user: NOBODY };
-    let guardian = Guardian::start(group().expect("root may").as_fd(), settings).expect("starts");
+    let guardian = Guardian::start(group().expect("root may").as_fd(), &[], settings).expect("starts");
     privilege::drop_to(NOBODY, NOBODY).expect("drops");
     Some(guardian)
 }
@@ -140,7 +140,7 @@ fn with_both_killed_a_flag_stays_until_the_next_start(dir: &Path) {
     let file = dir.join("file");
     assert!(!is_writable(&file), "nobody was left to take it off");
     let settings = Settings { on_death: OnDeath::Refuse, may_flag: true, user: NOBODY };
-    let next = Guardian::start(group().expect("root may").as_fd(), settings).expect("starts");
+    let next = Guardian::start(group().expect("root may").as_fd(), &[], settings).expect("starts");
     next.clear_earlier(File::open(&file).expect("opens").as_fd()).expect("it is the user's");
     assert!(is_writable(&file));
 }
@@ -156,7 +156,7 @@ fn a_guardian_is_not_made_while_other_threads_run(_dir: &Path) {
     let (stop, wait) = std::sync::mpsc::channel::<()>();
     let other = std::thread::spawn(move || wait.recv());
     let settings = Settings { on_death: OnDeath::Allow, may_flag: false, user: NOBODY };
-    let done = Guardian::start(group().expect("root may").as_fd(), settings);
+    let done = Guardian::start(group().expect("root may").as_fd(), &[], settings);
     assert!(matches!(done, Err(GuardianError::Threads { count: 2 })), "{done:?}");
     drop(stop);
     assert!(other.join().expect("does not panic").is_err());

@@ -13,9 +13,11 @@
 
 mod attacks;
 mod deaths;
+mod ends;
 mod flags;
 mod many;
 mod openers;
+mod stops;
 mod watch;
 
 use std::fs;
@@ -31,7 +33,13 @@ pub const NOBODY: u32 = 65_534;
 pub type Case = (&'static str, fn(&Path));
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    deaths::CASES.iter().chain(flags::CASES).chain(many::CASES).chain(attacks::CASES)
+    deaths::CASES
+        .iter()
+        .chain(stops::CASES)
+        .chain(ends::CASES)
+        .chain(flags::CASES)
+        .chain(many::CASES)
+        .chain(attacks::CASES)
 }
 
 /// Without arguments, or with a filter as `cargo test` passes it: runs the cases. Otherwise it is one of the processes of a

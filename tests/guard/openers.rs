@@ -13,13 +13,14 @@ use crate::{NOBODY, own_program};
 /// Longer than anything here takes.
 pub const SOON: Duration = Duration::from_secs(15);
 
-/// `read`, `write`, `append`: opens the file and does that. Succeeds if it could.
+/// `read`, `write`, `append`: opens the file and does that. Succeeds if it could. `linger`: opens it for writing, and lives
+/// on, whether it could or not, until its input ends.
 pub fn be(how: &str, path: &Path) -> ExitCode {
     let mut options = File::options();
     match how {
         "read" => options.read(true),
         "write" => options.write(true),
-        "append" => options.append(true),
+        "append" | "linger" => options.append(true),
         other => panic!("{other}"),
     };
     let done = options.open(path).and_then(|mut file| match how {
@@ -27,6 +28,9 @@ pub fn be(how: &str, path: &Path) -> ExitCode {
         "read" => file.read_to_end(&mut Vec::new()).map(drop),
         _ => Ok(()),
     });
+    if how == "linger" {
+        let _it_ends = std::io::stdin().read_to_end(&mut Vec::new());
+    }
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -7,9 +7,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use platform::guardian::{Guardian, OnDeath, Settings};
+use platform::guardian::note::Note;
+use platform::guardian::{Guardian, OnDeath, Settings, Word};
 use platform::openings::{ByNumber, Openings, group};
-use platform::{Access, Dir, Doorkeeper, HeldId, Opening, Ruling, Verdict, privilege};
+use platform::{Access, Answered, Dir, Doorkeeper, HeldId, Opening, Privileged, Ruling, Verdict, Wanted, privilege};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{NOBODY, openers, own_program, put};
@@ -32,17 +33,24 @@ impl Doorkeeper for Door {
         let _ = self.say.send(format!("gone {}", id.0));
     }
 
+    fn relieved(&self, id: HeldId) {
+        let _ = self.say.send(format!("relieved {}", id.0));
+    }
+
     fn crowded(&self) {
         let _ = self.say.send("crowded".into());
     }
 }
 
-/// `hold` or `name`, in the folder of `.env`. Says what happens; takes `allow N`, `refuse N`, and the end of its input.
+/// `hold`, `name` or `whole`, in the folder of `.env`. Says what happens; takes `allow N`, `refuse N`, and the end of its input.
 pub fn be(settings: &str, dir: &Path) -> ExitCode {
+    if settings == "whole" {
+        return be_whole(dir);
+    }
     let holds = settings == "hold";
     let on_death = if holds { OnDeath::Refuse } else { OnDeath::Allow };
     let group = group().expect("root may");
-    let guardian = Guardian::start(group.as_fd(), Settings { on_death, may_flag: false, user: NOBODY });
+    let guardian = Guardian::start(group.as_fd(), &[], Settings { on_death, may_flag: false, user: NOBODY });
     let guardian = Arc::new(guardian.expect("starts"));
     privilege::drop_to(NOBODY, NOBODY).expect("drops");
     privilege::harden().expect("hardens");
@@ -51,8 +59,17 @@ pub fn be(settings: &str, dir: &Path) -> ExitCode {
     let openings = Openings::start(group, Arc::new(door), Arc::new(ByNumber)).expect("starts");
     let told = Arc::clone(&guardian);
     openings.notice(Box::new(move |waits| told.waits(waits)));
-    let lost = say.clone();
-    guardian.on_end(Box::new(move || drop(lost.send("alone".into())))).expect("starts");
+    let (lost, relief) = (say.clone(), openings.relief());
+    let tell = move |word| match word {
+        Word::Ended => drop(lost.send("alone".into())),
+        Word::Note(Note::Settled(numbers)) => relief(&numbers),
+        Word::Note(Note::TurnedAway(rows)) => {
+            let rows = rows.iter().map(|row| format!("away {} {} {}", row.object.ino, row.pid, row.opens));
+            rows.for_each(|line| drop(lost.send(line)));
+        }
+        Word::Note(Note::More(more)) => drop(lost.send(format!("more {more}"))),
+    };
+    guardian.listen(Box::new(tell)).expect("starts");
     let tree = Dir::open_ambient(dir).expect("opens");
     openings.marker().mark(&tree, b".env").expect("marks");
     say.send(format!("ready {}", guardian.pid())).expect("somebody hears");
@@ -64,11 +81,39 @@ pub fn be(settings: &str, dir: &Path) -> ExitCode {
     for line in std::io::stdin().lines() {
         let line = line.expect("reads");
         let (word, number) = line.split_once(' ').expect("two words");
+        if word == "chatter" {
+            // More than fits, and last that opens wait.
+            (0..number.parse::<u32>().expect("a number")).for_each(|_| guardian.waits(false));
+            guardian.waits(true);
+            say.send("chattered".into()).expect("somebody hears");
+            continue;
+        }
+        if word == "settle" {
+            openers::until("it is taken", || guardian.has_heard());
+            say.send("settled".into()).expect("somebody hears");
+            continue;
+        }
         let verdict = if word == "allow" { Verdict::Allow } else { Verdict::Refuse };
         let answered = openings.answer(HeldId(number.parse().expect("a number")), verdict);
-        say.send(format!("answered {answered}")).expect("somebody hears");
+        say.send(format!("answered {}", answered == Answered::Done)).expect("somebody hears");
     }
     drop(openings);
+    drop(guardian);
+    ExitCode::SUCCESS
+}
+
+/// Marks the whole file system, as a watch does that holds nothing, until its input ends.
+fn be_whole(dir: &Path) -> ExitCode {
+    let tree = Dir::open_ambient(dir).expect("opens");
+    let wanted = Wanted { events: true, openings: true, processes: false };
+    let opened = Privileged::open(&tree, wanted).expect("can be opened").expect("root may");
+    let (groups, openings) = (opened.groups.expect("root may"), opened.openings.expect("root may"));
+    let settings = Settings { on_death: OnDeath::Allow, may_flag: false, user: NOBODY };
+    let guardian = Guardian::start(openings.as_fd(), &groups.all(), settings).expect("starts");
+    privilege::drop_to(NOBODY, NOBODY).expect("drops");
+    println!("ready {}", guardian.pid());
+    let _it_ends = std::io::stdin().lines().count();
+    drop((groups, openings));
     drop(guardian);
     ExitCode::SUCCESS
 }
@@ -112,9 +157,14 @@ impl Watch {
         self.process.wait().expect("ends");
     }
 
+    /// Has it end.
+    pub fn let_go(&mut self) {
+        drop(self.input.take());
+    }
+
     /// Ends it as its person would.
     pub fn finish(mut self) {
-        drop(self.input.take());
+        self.let_go();
         assert!(openers::end(&mut self.process).success());
         openers::until("the guardian ends with the watch", || !platform::process::exists(self.guardian));
     }

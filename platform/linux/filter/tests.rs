@@ -58,19 +58,24 @@ fn answer_on(machine: u32, call: c_long, arguments: [u64; 6]) -> u32 {
     answers.into_iter().min_by_key(|answer| answer.cast_signed()).expect("there are two")
 }
 
+/// All that a files worker may do.
+fn all() -> impl Iterator<Item = &'static (c_long, With)> {
+    [NEEDED, OLD_NEEDED, CALLS, OLD_CALLS].into_iter().flatten()
+}
+
 fn answer(call: c_long, arguments: [u64; 6]) -> u32 {
     answer_on(own_machine(), call, arguments)
 }
 
 #[test]
 fn every_number_but_those_of_the_list_is_refused() {
-    let listed: Vec<c_long> = CALLS.iter().chain(OLD_CALLS).map(|(call, _)| *call).collect();
+    let listed: Vec<c_long> = all().map(|(call, _)| *call).collect();
     for call in -1..1024 {
         if !listed.contains(&call) {
             assert_eq!(answer(call, [0; 6]), PERM, "call {call}");
         }
     }
-    for (call, with) in CALLS.iter().chain(OLD_CALLS) {
+    for (call, with) in all() {
         if matches!(with, Any) && *call != libc::SYS_clone3 {
             assert_eq!(answer(*call, [u64::MAX; 6]), ALLOW, "call {call}");
         }
@@ -79,7 +84,7 @@ fn every_number_but_those_of_the_list_is_refused() {
 
 #[test]
 fn no_call_is_listed_twice() {
-    let mut listed: Vec<c_long> = CALLS.iter().chain(OLD_CALLS).map(|(call, _)| *call).collect();
+    let mut listed: Vec<c_long> = all().map(|(call, _)| *call).collect();
     listed.sort_unstable();
     let count = listed.len();
     listed.dedup();
@@ -154,4 +159,15 @@ fn arguments_are_compared_where_they_matter() {
     assert_eq!(answer(libc::SYS_prlimit64, [own, 3, 0, 0x1000, 0, 0]), PERM, "another process's");
     assert_eq!(answer(libc::SYS_prctl, [u64::from(libc::PR_SET_NAME.cast_unsigned()), 0, 0, 0, 0, 0]), ALLOW);
     assert_eq!(answer(libc::SYS_prctl, [u64::from(libc::PR_SET_DUMPABLE.cast_unsigned()), 1, 0, 0, 0, 0]), PERM);
+}
+
+#[test]
+fn no_call_stands_in_two_of_the_lists_that_are_put_in_force_together() {
+    for lists in [&[CALLS, OLD_CALLS][..], &[crate::linux::guardian::calls::CALLS]] {
+        let all = [NEEDED, OLD_NEEDED].iter().chain(lists).copied().flatten();
+        let mut known = std::collections::BTreeSet::new();
+        for (call, _) in all {
+            assert!(known.insert(*call), "call {call} stands twice: of two conditions the last one would count");
+        }
+    }
 }

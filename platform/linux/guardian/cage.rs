@@ -65,6 +65,10 @@ pub(super) struct Inherited<T> {
     pub(super) watch: T,
     /// The line of /proc that tells how the watch is.
     pub(super) stat: T,
+    /// Its end of the channel for what is no request: what it answered by itself.
+    pub(super) notes: T,
+    /// The watch's other groups.
+    pub(super) others: Vec<T>,
 }
 
 /// Numbers of descriptors, by the limits the watch has. To be read before they are changed here.
@@ -101,6 +105,8 @@ pub(super) fn keep_only(
         socket: up(inherited.socket)?,
         watch: up(inherited.watch)?,
         stat: up(inherited.stat)?,
+        notes: up(inherited.notes)?,
+        others: inherited.others.iter().map(|group| up(*group)).collect::<Result<_, _>>()?,
     };
     // The lowest number that is free from the first on: those before it are the ones kept above. The one it was opened with
     // is closed by the end of this statement: later that would make a gap.
@@ -156,7 +162,7 @@ pub(super) fn enter(settings: Settings, watch: u32, socket: BorrowedFd<'_>) -> R
     if support.landlock.is_some() {
         landlock::restrict_all_but_reading(&Plan::new(support))?;
     }
-    filter::restrict_to(&[calls::CALLS, calls::OLD_CALLS]).map_err(ConfineError::Filter)?;
+    filter::restrict_to(&[calls::CALLS]).map_err(ConfineError::Filter)?;
     calls::possible(watch, socket).map_or(Ok(()), |what| Err(CageError::Possible(what)))
 }
 

@@ -10,53 +10,24 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::super::filter::Calls;
-use super::super::filter::With::{Any, Bits, OneOf, Own};
+use super::super::filter::With::{Any, OneOf};
 use super::super::sys::{doors, fork, identity};
 
 /// `FS_IOC_GETFLAGS` and `FS_IOC_SETFLAGS` (ioctl_iflags(2)) where a `long` has 64 bits.
 const FLAGS: &[u32] = &[0x8008_6601, 0x4008_6602];
-const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
 
-pub(super) const CALLS: Calls = &[
-    // Events, answers, the state of the watch.
-    (libc::SYS_read, Any),
-    (libc::SYS_write, Any),
+/// What it needs beside what every process does. Sending takes a descriptor with an address or none: of these sockets none
+/// has one.
+pub(in crate::linux) const CALLS: Calls = &[
+    // The state of the watch.
     (libc::SYS_pread64, Any),
-    (libc::SYS_close, Any),
-    (libc::SYS_fstat, Any),
+    // Who has a file open, and what is immutable.
     (libc::SYS_fcntl, OneOf(1, &[libc::F_SETLEASE as u32, libc::F_GETFD as u32])),
     (libc::SYS_ioctl, OneOf(1, FLAGS)),
-    // What the watch says, and what comes with it. Sending takes a descriptor with an address or none: of these sockets none
-    // has one.
+    // What the watch says, and what comes with it.
     (libc::SYS_recvmsg, Any),
     (libc::SYS_sendto, Any),
-    (libc::SYS_ppoll, Any),
-    (libc::SYS_clock_gettime, Any),
-    // What the language and the C library need to go on and to end.
-    (libc::SYS_brk, Any),
-    (libc::SYS_mmap, Bits(2, PROT_EXEC, 0)),
-    (libc::SYS_mprotect, Bits(2, PROT_EXEC, 0)),
-    (libc::SYS_munmap, Any),
-    (libc::SYS_mremap, Any),
-    (libc::SYS_madvise, Any),
-    (libc::SYS_futex, Any),
-    (libc::SYS_getpid, Any),
-    (libc::SYS_gettid, Any),
-    (libc::SYS_tgkill, Own(0)),
-    (libc::SYS_rt_sigaction, Any),
-    (libc::SYS_rt_sigprocmask, Any),
-    (libc::SYS_rt_sigreturn, Any),
-    (libc::SYS_sigaltstack, Any),
-    (libc::SYS_restart_syscall, Any),
-    (libc::SYS_exit, Any),
-    (libc::SYS_exit_group, Any),
 ];
-
-/// Calls that only this architecture has.
-#[cfg(target_arch = "x86_64")]
-pub(super) const OLD_CALLS: Calls = &[(libc::SYS_poll, Any)];
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) const OLD_CALLS: Calls = &[];
 
 /// Tries what it may not do, without any effect if it could: the first that was not refused in the way the filter refuses.
 pub(super) fn possible(watch: u32, socket: BorrowedFd<'_>) -> Option<&'static str> {

@@ -1,36 +1,43 @@
 //! Starting the guardian, and talking to it from the watch.
 
 mod cage;
-mod calls;
+pub(super) mod calls;
+mod notes;
 mod watching;
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
-    recv, send, sendmsg, shutdown, socketpair,
+    recv, sendmsg, shutdown, socketpair,
 };
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, getpid, pidfd_open, waitid};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use self::cage::Inherited;
+use self::notes::Notes;
 use super::numbers;
 use super::sys::fork;
 use crate::flags::FlagError;
 use crate::guardian::message::{LONGEST, Reply, Request};
-use crate::guardian::{GuardianError, Settings};
+use crate::guardian::{GuardianError, Settings, Word};
 use crate::process::own_pid;
 
 /// What it has to do takes microseconds, apart from confining itself.
 const REPLY: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 const END: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+/// From then on only the kernel can keep it, which is no reason for us to stay.
+const REAPED: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// What the guardian may have said and we not heard, in bytes: what is more it puts together.
+const UNHEARD: usize = 4608;
 
 /// See [`crate::guardian::Guardian`].
 #[derive(Debug)]
@@ -40,9 +47,8 @@ pub(crate) struct HostGuardian {
     turn: Mutex<()>,
     pid: u32,
     process: OwnedFd,
-    /// Tells the thread that waits for its end that it is to end now.
-    wake: OwnedFd,
-    waiting: Mutex<Option<JoinHandle<()>>>,
+    notes: Arc<Notes>,
+    hearing: Mutex<Option<JoinHandle<()>>>,
 }
 
 fn call<E: Into<io::Error>>(operation: &'static str) -> impl FnOnce(E) -> GuardianError {
@@ -50,7 +56,11 @@ fn call<E: Into<io::Error>>(operation: &'static str) -> impl FnOnce(E) -> Guardi
 }
 
 impl HostGuardian {
-    pub(crate) fn start(permissions: BorrowedFd<'_>, settings: Settings) -> Result<Self, GuardianError> {
+    pub(crate) fn start(
+        permissions: BorrowedFd<'_>,
+        others: &[BorrowedFd<'_>],
+        settings: Settings,
+    ) -> Result<Self, GuardianError> {
         let count = fs::read_dir("/proc/self/task").map_err(call("count the threads of this process"))?.count();
         if count != 1 {
             return Err(GuardianError::Threads { count });
@@ -61,25 +71,33 @@ impl HostGuardian {
         }
         numbers::stay_low().map_err(call("limit descriptors"))?;
         let watch = own_pid();
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(call("make a channel"))?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(call("make an eventfd"))?;
+        let channel = || socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let (ours, theirs) = channel().map_err(call("make a channel"))?;
+        let (notes, their_notes) = channel().map_err(call("make a channel"))?;
+        set_socket_send_buffer_size(&their_notes, UNHEARD).map_err(call("limit a channel"))?;
+        let notes = Arc::new(Notes::new(notes).map_err(call("make an eventfd"))?);
         let stat =
             File::open(format!("/proc/{watch}/stat")).map_err(call("open the line of /proc about this process"))?;
         let this = pidfd_open(getpid(), PidfdFlags::empty()).map_err(call("open this process"))?;
-        let inherited =
-            Inherited { group: permissions, socket: theirs.as_fd(), watch: this.as_fd(), stat: stat.as_fd() };
+        let inherited = Inherited {
+            group: permissions,
+            socket: theirs.as_fd(),
+            watch: this.as_fd(),
+            stat: stat.as_fd(),
+            notes: their_notes.as_fd(),
+            others: others.to_vec(),
+        };
         let Some(pid) = fork::fork().map_err(call("make a process"))? else {
             watching::be(&inherited, settings, watch);
         };
         // As long as we had it, too, its end would not be ours to see.
-        drop(theirs);
+        drop((theirs, their_notes));
         let process = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH);
         let process = process
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
             .map_err(call("open the guardian's process"))?;
         // From here on, dropping it ends and reaps it.
-        let guardian = Self { socket: ours, turn: Mutex::new(()), pid, process, wake, waiting: Mutex::new(None) };
+        let guardian = Self { socket: ours, turn: Mutex::new(()), pid, process, notes, hearing: Mutex::new(None) };
         match guardian.hear() {
             Some(Reply::Ready) => Ok(guardian),
             Some(Reply::Unfit(text)) => Err(GuardianError::Unfit(text)),
@@ -129,35 +147,33 @@ impl HostGuardian {
     }
 
     pub(crate) fn waits(&self, waits: bool) {
-        // If it is gone, that is told elsewhere; if it does not take it, it looks once too often.
-        let _ = send(&self.socket, &Request::Waits(waits).encode(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        self.notes.say(waits);
     }
 
-    pub(crate) fn on_end(&self, hear: Box<dyn FnOnce() + Send>) -> Result<(), GuardianError> {
+    pub(crate) fn has_heard(&self) -> bool {
+        self.notes.is_said()
+    }
+
+    pub(crate) fn listen(&self, hear: Box<dyn Fn(Word) + Send>) -> Result<(), GuardianError> {
         let process = self.process.try_clone().map_err(call("duplicate a descriptor"))?;
-        let wake = self.wake.try_clone().map_err(call("duplicate a descriptor"))?;
-        let wait = move || {
-            let mut waited = [PollFd::new(&process, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
-            if retry_on_intr(|| poll(&mut waited, None)).is_ok() && waited[1].revents().is_empty() {
-                hear();
-            }
-        };
-        let thread = thread::Builder::new().name("guardian".into()).spawn(wait).map_err(call("start a thread"))?;
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        let thread = Notes::hear(Arc::clone(&self.notes), process, hear).map_err(call("start a thread"))?;
+        *self.hearing.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
 }
 
 impl Drop for HostGuardian {
     fn drop(&mut self) {
-        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
-        if let Some(thread) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        self.notes.end();
+        if let Some(thread) = self.hearing.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = thread.join();
         }
-        // It ends by itself when it hears of nobody any more; we may not be allowed to kill it.
+        // It ends by itself when it hears of nobody any more; we may not be allowed to kill it. What there is to do for us is
+        // done when it lets go of its channel: then the kernel may keep it waiting for others, and us it need not.
         let _ = shutdown(&self.socket, Shutdown::Both);
+        self.notes.wait_for_its_end(&END);
         let mut waited = [PollFd::new(&self.process, PollFlags::IN)];
-        if retry_on_intr(|| poll(&mut waited, Some(&END))).is_ok_and(|ready| ready > 0) {
+        if retry_on_intr(|| poll(&mut waited, Some(&REAPED))).is_ok_and(|ready| ready > 0) {
             let _ = retry_on_intr(|| waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED));
         }
     }

@@ -21,6 +21,7 @@ use super::cage::{self, Bounds, CageError, Inherited};
 use crate::clock::{Clock, Moment, SystemClock};
 use crate::flags::FlagError;
 use crate::guardian::message::{Reply, Request};
+use crate::guardian::note::Book;
 use crate::guardian::vigil::{self, Vigil};
 use crate::guardian::{OnDeath, Settings};
 use crate::openings::access::Lease;
@@ -66,12 +67,18 @@ fn guard(kept: Inherited<OwnedFd>, settings: Settings, watch: u32, bounds: Bound
         return refuse(kept.socket.as_fd(), &error);
     }
     say(kept.socket.as_fd(), &Reply::Ready);
-    let (vigil, doubtful) = (Vigil::default(), Vec::new());
+    let (vigil, book, doubtful) = (Vigil::default(), Book::default(), Vec::new());
     let mut guard =
-        Guard { kept, settings, watch, bounds, flagged: BTreeMap::new(), has_begun: false, vigil, doubtful };
+        Guard { kept, settings, watch, bounds, flagged: BTreeMap::new(), has_begun: false, vigil, book, doubtful };
     // An error of ours ends the guarding, and not by letting anything through.
     let _ = catch_unwind(AssertUnwindSafe(|| guard.watch()));
     guard.end();
+    let Inherited { group, socket, watch, stat, notes, others } = guard.kept;
+    // The watch hears by that that all is done which it has to wait for.
+    drop((socket, notes));
+    // Whoever comes from now on is let through, even while this or one of the others is waited for in here.
+    drop(group);
+    drop((watch, stat, others));
     0
 }
 
@@ -79,6 +86,7 @@ fn guard(kept: Inherited<OwnedFd>, settings: Settings, watch: u32, bounds: Bound
 struct Doubtful {
     file: OwnedFd,
     process: Option<OwnedFd>,
+    pid: u32,
     until: Moment,
 }
 
@@ -91,6 +99,8 @@ struct Guard {
     flagged: BTreeMap<FileId, OwnedFd>,
     has_begun: bool,
     vigil: Vigil,
+    /// What it answered in the place of a stopped watch, to be told.
+    book: Book,
     doubtful: Vec<Doubtful>,
 }
 
@@ -102,24 +112,29 @@ impl Guard {
             let again = (!self.doubtful.is_empty()).then(|| now + AGAIN);
             let wakes_at = [self.vigil.wakes_at(), again].into_iter().flatten().min();
             let time = wakes_at.map(|at| to_timespec(at.since(now)));
+            let notes = if self.book.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
             let mut waited = [
                 PollFd::new(&self.kept.socket, PollFlags::IN),
                 PollFd::new(&self.kept.watch, PollFlags::IN),
+                PollFd::new(&self.kept.notes, notes),
                 PollFd::new(&self.kept.group, PollFlags::IN),
             ];
-            let count = if self.vigil.listens() { 3 } else { 2 };
+            let count = if self.vigil.listens() { 4 } else { 3 };
             match poll(&mut waited[..count], time.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return,
             }
-            let [socket, watch, group] = waited.map(|waited| waited.revents());
+            let [socket, watch, notes, group] = waited.map(|waited| waited.revents());
             if !watch.is_empty() {
                 return;
             }
             if !socket.is_empty() && !self.listen() {
                 return;
             }
-            let is_unread = if count == 3 { !group.is_empty() } else { self.is_unread() };
+            if !notes.is_empty() && !self.hear_notes() {
+                return;
+            }
+            let is_unread = if count == 4 { !group.is_empty() } else { self.is_unread() };
             let stat = self.kept.stat.as_fd();
             let duty = self.vigil.step(is_unread, || is_stopped(stat), SystemClock.now());
             self.look_again();
@@ -131,7 +146,27 @@ impl Guard {
                 }
             }
             if duty.settle {
-                self.answer_read();
+                self.answer_read(true);
+            }
+            let notes = self.kept.notes.as_fd();
+            // What a stopped watch has no room for is told when it goes on.
+            self.book.tell(|packet| send(notes, packet, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok());
+        }
+    }
+
+    /// Hears whether opens wait. `false`: the watch has closed its end.
+    fn hear_notes(&mut self) -> bool {
+        loop {
+            let mut packet = [0; 8];
+            let mut ancillary = RecvAncillaryBuffer::default();
+            let packets = &mut [IoSliceMut::new(&mut packet)];
+            let length = match recvmsg(&self.kept.notes, packets, &mut ancillary, RecvFlags::DONTWAIT) {
+                Ok(received) if received.bytes > 0 => received.bytes,
+                Err(Errno::AGAIN | Errno::INTR) => return true,
+                Ok(_) | Err(_) => return false,
+            };
+            if let Some(Request::Waits(waits)) = Request::decode(&packet[..length]) {
+                self.vigil.waits(waits, SystemClock.now());
             }
         }
     }
@@ -159,10 +194,6 @@ impl Guard {
             _ => None,
         });
         let done = match (Request::decode(&packet[..length]), object) {
-            (Some(Request::Waits(waits)), _) => {
-                self.vigil.waits(waits, SystemClock.now());
-                return true;
-            }
             (Some(Request::Begin), _) => {
                 self.has_begun = true;
                 Ok(())
@@ -170,7 +201,7 @@ impl Guard {
             (Some(Request::Set), Some(object)) => self.set(object),
             (Some(Request::Clear), Some(object)) => self.clear(&object),
             (Some(Request::ClearEarlier), Some(object)) => self.clear_earlier(&object),
-            (Some(_), None) | (None, _) => Err(FlagError::Failed(Errno::INVAL.into())),
+            (Some(Request::Waits(_)), _) | (Some(_), None) | (None, _) => Err(FlagError::Failed(Errno::INVAL.into())),
         };
         say(self.kept.socket.as_fd(), &Reply::Done(done));
         true
@@ -221,14 +252,23 @@ impl Guard {
         for doubtful in std::mem::take(&mut self.doubtful) {
             match ask_lease(doubtful.file.as_fd()) {
                 Lease::Writer if now < doubtful.until => self.doubtful.push(doubtful),
-                lease => self.answer(doubtful.file, doubtful.process, lease == Lease::NoWriter),
+                lease => self.relieve(doubtful.file, doubtful.process, doubtful.pid, lease == Lease::NoWriter),
             }
         }
     }
 
-    fn answer(&self, file: OwnedFd, process: Option<OwnedFd>, allow: bool) {
-        respond(self.kept.group.as_fd(), file.as_raw_fd(), allow);
+    fn answer(&self, file: OwnedFd, process: Option<OwnedFd>, allow: bool) -> bool {
+        let is_answered = respond(self.kept.group.as_fd(), file.as_raw_fd(), allow);
         drop((file, process));
+        is_answered
+    }
+
+    /// Answers in the place of the watch, which is to hear of a refusal.
+    fn relieve(&mut self, file: OwnedFd, process: Option<OwnedFd>, pid: u32, allow: bool) {
+        let object = fstat(&file).map(|stat| FileId { dev: stat.st_dev, ino: stat.st_ino });
+        if self.answer(file, process, allow) && !allow {
+            self.book.turned_away(object.unwrap_or(FileId { dev: 0, ino: 0 }), pid, SystemClock.now());
+        }
     }
 
     /// Answers some of what nobody has read. `false`: nothing is left.
@@ -243,29 +283,39 @@ impl Guard {
         for event in records::fanotify(&buffer[..length]).flatten() {
             let process = event.process().and_then(sys::take);
             let Some(file) = sys::take(event.fd) else { continue };
+            // A process of a part of the system that we do not see has no number.
+            let pid = u32::try_from(event.pid).unwrap_or(0);
             match self.settings.on_death {
-                OnDeath::Allow => self.answer(file, process, true),
-                OnDeath::Refuse if !lives => self.answer(file, process, false),
-                // The watch itself, that was stopped on its way into a file.
-                OnDeath::Refuse if u32::try_from(event.pid) == Ok(self.watch) => self.answer(file, process, true),
-                OnDeath::Refuse => match ask_lease(file.as_fd()) {
+                OnDeath::Refuse if !lives => {
+                    self.answer(file, process, false);
+                }
+                // The watch itself, that was stopped on its way into a file, may do what it likes.
+                OnDeath::Refuse if pid != self.watch => match ask_lease(file.as_fd()) {
                     Lease::Writer if self.doubtful.len() < MOST_DOUBTFUL => {
-                        self.doubtful.push(Doubtful { file, process, until: SystemClock.now() + DOUBT });
+                        self.doubtful.push(Doubtful { file, process, pid, until: SystemClock.now() + DOUBT });
                         // What the watch keeps waiting makes readers look like writers.
-                        self.answer_read();
+                        self.answer_read(true);
                     }
-                    lease => self.answer(file, process, lease == Lease::NoWriter),
+                    lease => self.relieve(file, process, pid, lease == Lease::NoWriter),
                 },
+                OnDeath::Refuse | OnDeath::Allow => {
+                    self.answer(file, process, true);
+                }
             }
         }
         true
     }
 
-    /// Answers what the watch has read, whatever it was: of that only the numbers are known, and those are all of them.
-    fn answer_read(&self) {
+    /// Answers what the watch has read, whatever it was: of that only the numbers are known, and those are all of them. A
+    /// watch that lives is told which.
+    fn answer_read(&mut self, lives: bool) {
         for number in 0..self.bounds.first {
             // Most of them are no event's.
-            while respond(self.kept.group.as_fd(), number, self.settings.on_death == OnDeath::Allow) {}
+            while respond(self.kept.group.as_fd(), number, self.settings.on_death == OnDeath::Allow) {
+                if lives {
+                    self.book.settled(number);
+                }
+            }
         }
     }
 
@@ -274,7 +324,7 @@ impl Guard {
     fn end(&mut self) {
         let refuses = self.settings.on_death == OnDeath::Refuse;
         if refuses {
-            self.answer_read();
+            self.answer_read(false);
         }
         let last = SystemClock.now() + LAST;
         for doubtful in std::mem::take(&mut self.doubtful) {

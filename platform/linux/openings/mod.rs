@@ -35,10 +35,11 @@ use super::{numbers, records};
 use crate::clock::{Clock, Moment, SystemClock};
 use crate::dir::Dir;
 use crate::machine::Kind;
-use crate::opening::{Access, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
+use crate::opening::{Access, Answered, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
 use crate::openings::access::{Lease, Told, access};
+use crate::openings::elsewhere::Elsewhere;
 use crate::openings::table::{Admission, Table};
-use crate::openings::{Identify, Opener, OpeningsError};
+use crate::openings::{Identify, Opener, OpeningsError, Relief};
 use crate::process::{self, own_pid};
 use crate::stat::{FileId, FileType};
 use crate::unix::sys::disposition::{self, Disposition};
@@ -80,27 +81,57 @@ pub(super) fn ask_lease(file: BorrowedFd<'_>) -> Lease {
     }
 }
 
+/// The group of opens, which is the guardian's, too, and what it has answered.
+#[derive(Debug)]
+struct Group {
+    file: OwnedFd,
+    elsewhere: Mutex<Elsewhere>,
+}
+
+impl AsFd for Group {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Group {
+    /// Answers by the number. `false`: the guardian did.
+    fn answer(&self, number: i32, allow: bool) -> bool {
+        let is_answered = respond(self.as_fd(), number, allow);
+        if !is_answered {
+            lock(&self.elsewhere).found(number);
+        }
+        is_answered
+    }
+}
+
 /// A descriptor from an event, whose open waits until it is answered: at the latest when this is dropped, by a refusal, so
 /// that no early return and no panic leaves anybody waiting.
 #[derive(Debug)]
 struct Waiting {
-    group: Arc<OwnedFd>,
+    group: Arc<Group>,
     /// Its number is what an answer goes by.
     file: OwnedFd,
     is_answered: bool,
 }
 
 impl Waiting {
+    /// `false`: the guardian did it before.
     fn answer(mut self, allow: bool) -> bool {
         self.is_answered = true;
-        respond(self.group.as_fd(), self.file.as_raw_fd(), allow)
+        self.group.answer(self.file.as_raw_fd(), allow)
+    }
+
+    /// Whether it is told that the guardian has answered it.
+    fn is_answered_elsewhere(&self) -> bool {
+        lock(&self.group.elsewhere).is_answered(self.file.as_raw_fd())
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
         if !self.is_answered {
-            respond(self.group.as_fd(), self.file.as_raw_fd(), false);
+            self.group.answer(self.file.as_raw_fd(), false);
         }
     }
 }
@@ -117,7 +148,7 @@ type Hear = Box<dyn Fn(bool) + Send + Sync>;
 
 /// What the thread and those who answer and mark have in common.
 struct Shared {
-    group: Arc<OwnedFd>,
+    group: Arc<Group>,
     ready: OwnedFd,
     wake: OwnedFd,
     held: Mutex<Table<Held>>,
@@ -168,6 +199,32 @@ impl Shared {
             let _ = epoll::delete(&self.ready, process);
         }
         Some(held)
+    }
+
+    /// Takes one out that the guardian has answered; `false` if it is not there any more.
+    fn relieve(&self, id: HeldId) -> bool {
+        let Some(Held { waiting, .. }) = self.take(id) else { return false };
+        let (group, number) = (Arc::clone(&waiting.group), waiting.file.as_raw_fd());
+        if waiting.answer(false) {
+            lock(&group.elsewhere).forget(number);
+        }
+        true
+    }
+
+    /// The guardian has answered what we had read under these numbers, if it is not answered by us since.
+    fn relieved(&self, numbers: &[i32], doorkeeper: &dyn Doorkeeper) {
+        // With the table locked, so that none comes into it in between that is neither seen here nor sees it told.
+        let table = lock(&self.held);
+        let mut elsewhere = lock(&self.group.elsewhere);
+        numbers.iter().for_each(|number| elsewhere.told(*number));
+        drop(elsewhere);
+        let ids = table.numbers(|held| held.waiting.is_answered_elsewhere());
+        drop(table);
+        for id in ids {
+            if self.relieve(id) {
+                doorkeeper.relieved(id);
+            }
+        }
     }
 
     /// Has the thread look again at what it put aside, or end.
@@ -246,6 +303,7 @@ impl Marker for Shared {
 /// See [`crate::openings::Openings`].
 pub(crate) struct HostOpenings {
     shared: Arc<Shared>,
+    doorkeeper: Arc<dyn Doorkeeper>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -274,7 +332,7 @@ impl HostOpenings {
         }
         let user = rustix::process::geteuid();
         let shared = Arc::new(Shared {
-            group: Arc::new(group),
+            group: Arc::new(Group { file: group, elsewhere: Mutex::default() }),
             ready,
             wake,
             // Half of the descriptors are for everything else.
@@ -287,17 +345,24 @@ impl HostOpenings {
             aside: AtomicUsize::new(0),
             longest: Mutex::new(None),
         });
+        let told = Arc::clone(&doorkeeper);
         let reader = Reader { shared: Arc::clone(&shared), doorkeeper, own: own_pid(), aside: RefCell::default() };
         let thread = thread::Builder::new().name("openings".into()).spawn(move || reader.run());
-        Ok(Self { shared, thread: Some(thread.map_err(OpeningsError::Thread)?) })
+        Ok(Self { shared, doorkeeper: told, thread: Some(thread.map_err(OpeningsError::Thread)?) })
     }
 
     pub(crate) fn marker(&self) -> Arc<dyn Marker> {
         Arc::clone(&self.shared) as Arc<dyn Marker>
     }
 
-    pub(crate) fn answer(&self, id: HeldId, verdict: Verdict) -> bool {
-        self.shared.take(id).is_some_and(|held| self.shared.settle(held, verdict == Verdict::Allow))
+    pub(crate) fn answer(&self, id: HeldId, verdict: Verdict) -> Answered {
+        let Some(held) = self.shared.take(id) else { return Answered::Gone };
+        if self.shared.settle(held, verdict == Verdict::Allow) { Answered::Done } else { Answered::Relieved }
+    }
+
+    pub(crate) fn relief(&self) -> Relief {
+        let (shared, doorkeeper) = (Arc::clone(&self.shared), Arc::clone(&self.doorkeeper));
+        Box::new(move |numbers| shared.relieved(numbers, &*doorkeeper))
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -508,8 +573,13 @@ impl Reader {
                     // Without memory for it, the end of its time answers it.
                     let _ = epoll::add(&self.shared.ready, process, EventData::new_u64(id.0), EventFlags::IN);
                 }
+                // It was read before a stop, and is held only now.
+                let is_answered = table.get(id).is_some_and(|held| held.waiting.is_answered_elsewhere());
                 drop(table);
                 self.doorkeeper.held(id, opening);
+                if is_answered && self.shared.relieve(id) {
+                    self.doorkeeper.relieved(id);
+                }
             }
             Admission::Crowded { turned_away, begins } => {
                 drop(table);
@@ -534,8 +604,11 @@ impl Reader {
     fn opener_ended(&self, id: HeldId) {
         if let Some(held) = self.shared.take(id) {
             // The kernel keeps the event until it is answered, whether anybody waits or not.
-            held.waiting.answer(false);
-            self.doorkeeper.gone(id);
+            if held.waiting.answer(false) {
+                self.doorkeeper.gone(id);
+            } else {
+                self.doorkeeper.relieved(id);
+            }
         }
     }
 }

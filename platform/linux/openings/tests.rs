@@ -160,8 +160,8 @@ fn a_reader_goes_through_and_a_writer_waits_for_the_answer() {
         assert_eq!(opening.path.as_deref(), Some(lab.file().into_os_string().into_vec().as_slice()));
         assert_eq!(lab.text(), "A=1\n", "it waits");
         assert_eq!(lab.openings().waiting(), 1);
-        assert!(lab.openings().answer(id, verdict));
-        assert!(!lab.openings().answer(id, Verdict::Allow), "it was answered");
+        assert_eq!(lab.openings().answer(id, verdict), Answered::Done);
+        assert_eq!(lab.openings().answer(id, Verdict::Allow), Answered::Gone, "it was answered");
         assert_eq!(ended(writer), verdict == Verdict::Allow);
     }
     assert_eq!(lab.text(), "A=1\nB=2\n");
@@ -176,7 +176,7 @@ fn an_open_that_cuts_the_file_without_writing_is_no_reader() {
     }
     let cutter = lab.open_with("os.open(p, os.O_RDONLY | os.O_TRUNC)");
     let (id, _) = lab.book.held(0);
-    assert!(lab.openings().answer(id, Verdict::Refuse));
+    assert_eq!(lab.openings().answer(id, Verdict::Refuse), Answered::Done);
     assert!(!ended(cutter));
     assert_eq!(lab.text(), "A=1\n");
 }
@@ -198,7 +198,7 @@ fn among_many_threads_a_reader_is_a_reader_and_a_cutter_is_not() {
     assert!(ended(lab.open_with(&among(12, "os.O_RDONLY"))));
     let cutter = lab.open_with(&among(12, "os.O_RDONLY | os.O_TRUNC"));
     let (id, _) = lab.book.held(0);
-    assert!(lab.openings().answer(id, Verdict::Refuse));
+    assert_eq!(lab.openings().answer(id, Verdict::Refuse), Answered::Done);
     assert!(!ended(cutter));
 }
 
@@ -225,7 +225,7 @@ fn among_more_threads_than_are_looked_at_a_reader_passes_and_with_a_writer_it_wa
         assert!(Instant::now() < end, "it does not open the file");
         thread::yield_now();
     }
-    assert!(lab.openings().answer(id, Verdict::Allow));
+    assert_eq!(lab.openings().answer(id, Verdict::Allow), Answered::Done);
     assert!(ended(writer) && ended(reader));
     let is_asked = |page: &&Said| matches!(page, Said::Held(..));
     assert_eq!(lock(&lab.book.pages).iter().filter(is_asked).count(), 1, "the reader was asked about");
@@ -248,7 +248,7 @@ fn what_openat2_is_for_is_told_by_the_lease_alone() {
     let opener = lab.open_with(&call(1));
     let (id, opening) = lab.book.held(0);
     assert_eq!(opening.access, Access::Write);
-    assert!(lab.openings().answer(id, Verdict::Allow));
+    assert_eq!(lab.openings().answer(id, Verdict::Allow), Answered::Done);
     assert!(ended(opener));
 }
 
@@ -260,7 +260,7 @@ fn what_nobody_answers_is_refused_when_its_time_is_up() {
     let (id, _) = lab.book.held(0);
     assert!(!ended(writer), "it is refused");
     assert_eq!(lab.book.page(1), Said::Gone(id));
-    assert!(!lab.openings().answer(id, Verdict::Allow), "it was answered");
+    assert_eq!(lab.openings().answer(id, Verdict::Allow), Answered::Gone, "it was answered");
     assert_eq!(lab.text(), "A=1\n");
 }
 
@@ -306,7 +306,7 @@ fn our_own_opens_go_through_from_every_thread_while_others_wait() {
         }
     });
     assert_eq!(lock(&lab.book.asked).len(), 1, "nobody was asked about ours");
-    assert!(lab.openings().answer(id, Verdict::Refuse));
+    assert_eq!(lab.openings().answer(id, Verdict::Refuse), Answered::Done);
     assert!(!ended(writer));
 }
 
@@ -319,9 +319,9 @@ fn a_reader_who_comes_while_a_writer_waits_goes_through_when_that_is_refused() {
     let second = lab.writer();
     let (second_id, opening) = lab.book.held(1);
     assert_eq!(opening.by.program.pid, second.id(), "a reader was taken for a writer");
-    assert!(lab.openings().answer(id, Verdict::Refuse));
+    assert_eq!(lab.openings().answer(id, Verdict::Refuse), Answered::Done);
     assert!(readers.iter_mut().all(|reader| reader.try_wait().expect("waits").is_none()), "one more is held");
-    assert!(lab.openings().answer(second_id, Verdict::Refuse));
+    assert_eq!(lab.openings().answer(second_id, Verdict::Refuse), Answered::Done);
     assert!(readers.map(ended).iter().all(|&done| done));
     assert!(!ended(writer) && !ended(second));
     assert_eq!(lock(&lab.book.pages).len(), 2, "nobody else was held");
@@ -350,7 +350,7 @@ fn a_held_opener_that_is_killed_is_gone_and_can_not_be_answered() {
     writer.kill().expect("kills");
     writer.wait().expect("ends");
     assert_eq!(lab.book.page(1), Said::Gone(id));
-    assert!(!lab.openings().answer(id, Verdict::Allow));
+    assert_eq!(lab.openings().answer(id, Verdict::Allow), Answered::Gone);
     assert_eq!(lab.openings().waiting(), 0);
 }
 
@@ -365,7 +365,7 @@ fn signals_with_a_handler_leave_a_held_opener_held() {
         assert!(sent.expect("runs").success());
     }
     assert_eq!((lab.openings().waiting(), lab.text().as_str()), (1, "A=1\n"));
-    assert!(lab.openings().answer(id, Verdict::Refuse));
+    assert_eq!(lab.openings().answer(id, Verdict::Refuse), Answered::Done);
     ended(writer);
     assert_eq!(lab.text(), "A=1\n");
 }
@@ -380,7 +380,7 @@ fn who_hears_is_told_when_somebody_waits_and_when_nobody_does() {
     let ids = [lab.book.held(0).0, lab.book.held(1).0];
     assert_eq!(*lock(&told), [true]);
     for id in ids {
-        assert!(lab.openings().answer(id, Verdict::Refuse));
+        assert_eq!(lab.openings().answer(id, Verdict::Refuse), Answered::Done);
     }
     assert_eq!(*lock(&told), [true, false]);
     assert_eq!(writers.map(ended), [false; 2]);

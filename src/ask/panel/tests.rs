@@ -110,7 +110,7 @@ fn a_stop_of_our_own_draws_once_and_one_by_others_draws_anew() {
     desk.ask(".env", Reading::Anew);
     desk.panel.suspend();
     desk.panel.go_on();
-    let rows = ["changed: .env; 20s", "[1]+  Stopped   keep", "$ fg", "keep", "changed: .env; 20s"];
+    let rows = ["", "[1]+  Stopped   keep", "$ fg", "keep", "changed: .env; 20s"];
     assert_eq!(desk.window.glass().rows(), rows);
     assert_eq!(desk.press_after(200), None);
     assert!(desk.press_after(100).is_some());

@@ -37,6 +37,8 @@ pub enum Area {
     State,
     /// What a watch can do that was started with privilege.
     Privilege,
+    /// Programs that need not be asked about.
+    Trust,
     /// What a files worker is kept from.
     Worker,
     /// Terminal, desktop, kernel.
@@ -45,8 +47,16 @@ pub enum Area {
 
 impl Area {
     /// Every one, in the order in which they are told.
-    pub const ALL: [Area; 7] =
-        [Area::Backends, Area::Limits, Area::Tree, Area::State, Area::Privilege, Area::Worker, Area::System];
+    pub const ALL: [Area; 8] = [
+        Area::Backends,
+        Area::Limits,
+        Area::Tree,
+        Area::State,
+        Area::Privilege,
+        Area::Trust,
+        Area::Worker,
+        Area::System,
+    ];
 
     /// The name in the JSON form.
     pub const fn name(self) -> &'static str {
@@ -56,6 +66,7 @@ impl Area {
             Area::Tree => "tree",
             Area::State => "state",
             Area::Privilege => "privilege",
+            Area::Trust => "trust",
             Area::Worker => "worker",
             Area::System => "system",
         }

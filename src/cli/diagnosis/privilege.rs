@@ -1,17 +1,19 @@
 //! What `keep doctor` says of privilege: what was tried with it, what would give it, and which settings of the kernel keep a
 //! program from the person's other programs.
 
-use platform::confine::{Plan, Support};
+use platform::confine::Support;
 use platform::machine::Setting;
 use platform::powers::{Power, Standing};
 use platform::trial::Trial;
 
+use super::Measured;
 use super::finding::{Area, Finding, finding};
 
 const NEEDED: &str = "root: sudo keep watch; sudo keep doctor tries it";
 
 /// First whether there is any, then what was tried with it, then what would hold what is left of it.
-pub fn findings(standing: Standing, powers: &[(Power, Trial)], confinement: Support) -> Vec<Finding> {
+pub fn findings(measured: &Measured) -> Vec<Finding> {
+    let standing = measured.standing;
     let whole = finding(Area::Privilege, "privilege", "it is there at the start, and given up before the tree is read");
     let (works, detail, raise) = match standing {
         Standing::Root => (true, "by root", None),
@@ -23,9 +25,10 @@ pub fn findings(standing: Standing, powers: &[(Power, Trial)], confinement: Supp
     };
     let (detail, raise) = (Some(detail.to_owned()), raise.map(str::to_owned));
     let mut all = vec![Finding { works: Some(works), detail, raise, ..whole }];
-    all.extend(powers.iter().map(|(power, trial)| tried(*power, trial, standing)));
+    all.extend(measured.powers.iter().map(|(power, trial)| tried(*power, trial, standing)));
     if standing != Standing::Absent {
-        all.push(guardian(confinement));
+        all.push(guardian(&measured.guardian, measured.means, standing));
+        all.push(hold(&measured.hold, &measured.guardian, standing));
     }
     all
 }
@@ -79,26 +82,41 @@ fn tried(tried: Power, trial: &Trial, standing: Standing) -> Finding {
     }
 }
 
-/// Nothing is tried: what it is confined by a files worker has shown, in its own rows.
-fn guardian(support: Support) -> Finding {
+/// One was made, if that could be.
+fn guardian(made: &Result<(), String>, means: Support, standing: Standing) -> Finding {
     let plain = finding(
         Area::Privilege,
         "guardian",
         "the one process that keeps privilege is confined: no file is opened, no program run",
     );
-    let missing = !Plan::new(support).is_whole();
-    Finding {
-        works: missing.then_some(false),
-        detail: Some(match (support.landlock, support.filter) {
-            (Some(version), true) => format!("there are Landlock {version} and a filter of system calls for it"),
-            (Some(_), false) => "there is no filter of system calls for this processor or kernel".to_owned(),
-            (None, true) => "there is no Landlock".to_owned(),
-            (None, false) => "there is neither Landlock nor a filter of system calls".to_owned(),
-        }),
-        raise: missing
-            .then(|| "Linux 5.13 or later with filters of system calls, started with landlock among lsm=".to_owned()),
-        ..plain
+    let by = match (means.landlock, means.filter) {
+        (Some(version), true) => format!("one was made and tried it; Landlock {version}, a filter of system calls"),
+        (None, true) => "one was made and tried it; a filter of system calls, without Landlock".to_owned(),
+        (_, false) => "there is no filter of system calls for this processor or kernel".to_owned(),
+    };
+    match made {
+        Ok(()) => Finding { works: Some(true), detail: Some(by), ..plain },
+        Err(reason) => {
+            let raise =
+                if standing == Standing::None { NEEDED } else { "Linux 5.13 or later with filters of system calls" };
+            let detail = Some(format!("{reason}; opens are not read, and files not locked"));
+            Finding { works: Some(false), detail, raise: Some(raise.to_owned()), ..plain }
+        }
     }
+}
+
+/// Everything that takes, in this tree.
+fn hold(held: &Result<(), String>, guardian: &Result<(), String>, standing: Standing) -> Finding {
+    let promise = "--hold works in this tree: writers wait, are told from readers, and fail when refused";
+    let plain = finding(Area::Privilege, "hold", promise);
+    let reason = match (held, guardian) {
+        (Ok(()), Ok(())) => return Finding { works: Some(true), ..plain },
+        (Err(reason), _) => reason.clone(),
+        (_, Err(_)) => "there is no guardian to answer when the watch cannot".to_owned(),
+    };
+    let raise = if standing == Standing::None { NEEDED } else { "a tree on a file system of this machine's own" };
+    let detail = Some(format!("{reason}; keep watch --hold does not start, but with --best-effort"));
+    Finding { works: Some(false), detail, raise: Some(raise.to_owned()), ..plain }
 }
 
 /// What is said of a setting.

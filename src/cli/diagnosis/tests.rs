@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gate::worker::Tried;
+use crate::rules::Rule;
 
 fn ground(kind: Kind) -> Ground {
     Ground {
@@ -32,7 +33,10 @@ fn measured() -> Measured {
         settings: vec![(Setting::Tracing, Some(1)), (Setting::KeyPushing, Some(0))],
         standing: Standing::Root,
         powers: Power::ALL.map(|power| (power, Trial::Works)).into(),
-        guardian: Support { landlock: Some(7), filter: true, seatbelt: false, is_expected: true },
+        hold: Ok(()),
+        guardian: Ok(()),
+        means: Support { landlock: Some(7), filter: true, seatbelt: false, is_expected: true },
+        trusted: Ok(vec![(direnv(), Fit::Same)]),
         tree: ground(Kind::Local),
         state: ground(Kind::Local),
         state_folder: Ok("it is there"),
@@ -43,6 +47,12 @@ fn measured() -> Measured {
         has_terminal: true,
         scriptable: None,
     }
+}
+
+fn direnv() -> Trusted {
+    let program = b"/usr/bin/direnv".to_vec();
+    let digest = crate::digest::Digest::of(b"direnv");
+    Trusted { program, digest, may: vec![platform::Access::Read], rules: vec![Rule::Secrets], paths: Vec::new() }
 }
 
 fn row(measured: &Measured, area: &str, name: &str) -> Value {
@@ -76,7 +86,9 @@ fn what_works_needs_no_raising_and_what_does_not_says_what_would() {
     all.worker = Err("no".into());
     all.powers = Power::ALL.map(|power| (power, Trial::Fails("not here".into()))).into();
     all.standing = Standing::None;
-    all.guardian = Support { landlock: None, filter: false, seatbelt: false, is_expected: true };
+    (all.hold, all.guardian) = (Err("no".into()), Err("no".into()));
+    all.means = Support { landlock: None, filter: false, seatbelt: false, is_expected: true };
+    all.trusted = Ok(vec![(direnv(), Fit::TooLarge), (direnv(), Fit::Unreadable("gone".into()))]);
     all.settings = vec![(Setting::Tracing, None), (Setting::KeyPushing, Some(1))];
     all.state_folder = Err("is a symlink".into());
     for (measured, expected) in [(measured(), true), (all, false)] {
@@ -190,7 +202,13 @@ fn with_privilege_each_promise_has_a_row_and_without_it_says_how_to_get_it() {
         assert_eq!(row(&with, "privilege", name)["works"], true, "{name}");
     }
     assert_eq!(row(&with, "privilege", "privilege")["detail"], "by root");
-    assert_eq!(row(&with, "privilege", "guardian")["works"], Value::Null, "its means are there; itself was not tried");
+    for name in ["guardian", "hold"] {
+        assert_eq!(row(&with, "privilege", name)["works"], true, "{name}");
+    }
+    let alone = Measured { guardian: Err("it is not confined".into()), ..measured() };
+    for name in ["guardian", "hold"] {
+        assert_eq!(row(&alone, "privilege", name)["works"], false, "nothing is held without a guardian: {name}");
+    }
     let refused = Power::ALL.map(|power| (power, Trial::Fails("Operation not permitted".into())));
     let without = Measured { standing: Standing::None, powers: refused.into(), ..measured() };
     for name in ["privilege", "one_mark", "held_opens", "writer", "processes", "lock_flag"] {
@@ -200,6 +218,24 @@ fn with_privilege_each_promise_has_a_row_and_without_it_says_how_to_get_it() {
     }
     let elsewhere = Measured { standing: Standing::Absent, powers: Vec::new(), ..measured() };
     assert_eq!(elsewhere.findings().iter().filter(|finding| finding.area == Area::Privilege).count(), 1);
+}
+
+#[test]
+fn each_trusted_program_has_a_row_with_what_it_may_and_whether_it_is_still_that_one() {
+    let all = measured();
+    let same = row(&all, "trust", "/usr/bin/direnv");
+    assert_eq!((&same["works"], &same["raise"]), (&json!(true), &Value::Null));
+    assert_eq!(same["promise"], "it may open files for reading without a question");
+    assert_eq!(same["detail"], "only under secrets");
+    let digest = crate::digest::Digest::of(b"updated");
+    let all = Measured { trusted: Ok(vec![(direnv(), Fit::Other(digest))]), ..measured() };
+    let other = row(&all, "trust", "/usr/bin/direnv");
+    assert_eq!(other["works"], false);
+    assert!(other["detail"].as_str().is_some_and(|detail| detail.contains(&digest.to_string())), "{other}");
+    let all = Measured { trusted: Err("config.toml: line 1, column 1: no".into()), ..measured() };
+    assert_eq!(row(&all, "trust", "config.toml")["works"], false);
+    let all = Measured { trusted: Ok(Vec::new()), ..measured() };
+    assert!(!all.lines(Paint { is_on: false }).iter().any(|line| line.contains("Programs you trust")));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use platform::{HeldId, Opening, Verdict};
+use platform::{Answered, HeldId, Opening, Verdict};
 
 use crate::ask::Key;
 use crate::baseline::Snapshot;
@@ -11,12 +11,14 @@ use crate::rules::Mode;
 use crate::trust::Wish;
 use crate::watch::console::OnScreen;
 use crate::watch::inbox::Message;
+use crate::watch::lock::Locked;
 use crate::watch::machine::{Input as Seeing, Seen};
 use crate::watch::report;
 use crate::watch::session::Session;
 use crate::watch::writers::{Before, told};
 
 use super::passes::Passing;
+use super::relief::Late;
 use super::words;
 use super::{Answer, Decision, Effect, Held, Input, News, Sighted, Standing, Trouble, Why};
 
@@ -29,7 +31,9 @@ impl Session {
                 None => return,
             },
             News::Trouble(trouble) => return self.in_trouble(trouble),
+            News::Away(away) => return self.take_away(away),
             News::Gone(id) => Input::Gone(id),
+            News::Relieved(id) => Input::Relieved(id),
             News::Vetted(id, trusted) => Input::Vetted { id, trusted },
             News::Crowd(crowd) => {
                 self.say(&format!(
@@ -48,19 +52,27 @@ impl Session {
             Trouble::Crowded => self.say(
                 "keep watch: as many opens are held as there is room for; further ones are refused until some are answered",
             ),
-            Trouble::Alone => {
-                self.say(
-                    "keep watch: the guardian is gone; if the watch is killed, held opens go through, and if it is stopped, opens of protected files wait",
-                );
-                self.options.limits.push(
-                    "The guardian was gone before the end: from then on nobody answered in the place of a watch that is killed or stopped.".to_owned(),
-                );
-            }
+            Trouble::Alone => self.alone(),
             Trouble::Broken => {
                 self.end_hold();
+                self.is_short = true;
                 self.say("keep watch: opens are not held any more, as reading them failed; changes are asked about");
                 self.options.limits.push("Opens were not held to the end, as reading them failed.".to_owned());
             }
+        }
+    }
+
+    /// The guardian is gone: says what is lost by that.
+    fn alone(&mut self) {
+        let holds = self.parts.hold.is_some();
+        let locked = self.lock.as_ref().map(|lock| lock.locks.count()).filter(|locked| *locked != Locked::default());
+        self.is_short |= holds || locked.is_some();
+        self.say(&words::alone(holds, locked));
+        self.options.limits.push(
+            "The guardian was gone before the end: from then on nobody answered in the place of a watch that is killed or stopped.".to_owned(),
+        );
+        if locked.is_some() {
+            self.options.limits.push("What was locked when the guardian went could not be unlocked.".to_owned());
         }
     }
 
@@ -81,7 +93,7 @@ impl Session {
     }
 
     /// The protected path that was opened, if it is one whose opens are asked about.
-    fn protected(&self, id: HeldId, opening: Opening) -> Option<Held> {
+    pub(super) fn protected(&self, id: HeldId, opening: Opening) -> Option<Held> {
         let sight = &self.parts.hold.as_ref()?.sight;
         let Sighted::Protected(place, class) = sight.find(&opening) else { return None };
         let Opening { object, access, by, at, .. } = opening;
@@ -110,11 +122,23 @@ impl Session {
     pub(in crate::watch) fn step_held(&mut self, input: Input) {
         let now = self.now();
         let effects = self.held.step(input, now);
+        let mut late = Late::default();
         for effect in effects {
             match effect {
-                Effect::Answer(held, decision) => self.act_held(&held, decision),
-                Effect::Refuse(id) => self.answer_held(id, Verdict::Refuse),
-                Effect::Decided { held, decision, opens } => self.decided_held(&held, decision, opens),
+                Effect::Answer(held, decision) => match self.act_held(&held, decision) {
+                    Answered::Done => {}
+                    Answered::Relieved => late.add(held, Decision::WhileStopped),
+                    Answered::Gone => late.add(held, Decision::Gone),
+                },
+                Effect::Refuse(id) => {
+                    self.answer_held(id, Verdict::Refuse);
+                }
+                Effect::Decided { held, decision, opens } => {
+                    let less = late.of(&held, decision);
+                    if opens > less {
+                        self.decided_held(&held, decision, opens - less);
+                    }
+                }
                 Effect::Contest(place, access) => {
                     let shown = self.parts.roots.shown(&place);
                     self.parts.console.offer_asking_again();
@@ -123,10 +147,13 @@ impl Session {
                 }
             }
         }
+        for (held, decision, opens) in late.0 {
+            self.decided_held(&held, decision, opens);
+        }
     }
 
     /// Answers; what is let write is remembered before.
-    fn act_held(&mut self, held: &Held, decision: Decision) {
+    fn act_held(&mut self, held: &Held, decision: Decision) -> Answered {
         let now = self.now();
         let why = match decision {
             Decision::Allowed => Some(Why::Answered),
@@ -138,19 +165,21 @@ impl Session {
         {
             self.passes.add(held, why, now, now + self.options.decision_timeout);
         }
-        if let Some(verdict) = decision.verdict() {
-            self.answer_held(held.id, verdict);
-        }
+        decision.verdict().map_or(Answered::Done, |verdict| self.answer_held(held.id, verdict))
     }
 
-    fn answer_held(&self, id: HeldId, verdict: Verdict) {
-        if let Some(hold) = &self.parts.hold {
-            hold.answers.answer(id, verdict);
-        }
+    fn answer_held(&self, id: HeldId, verdict: Verdict) -> Answered {
+        self.parts.hold.as_ref().map_or(Answered::Gone, |hold| hold.answers.answer(id, verdict))
     }
 
     /// Writes down and says what opens came to.
     fn decided_held(&mut self, held: &Held, decision: Decision, opens: u32) {
+        self.note_held(held, decision, opens);
+        self.say_held(held, decision, opens);
+    }
+
+    /// Writes it down: journal, session log, report.
+    pub(super) fn note_held(&mut self, held: &Held, decision: Decision, opens: u32) {
         let Held { place, class, access, by, at, .. } = held;
         let writer = told(by);
         let path = self.parts.roots.stored(place);
@@ -182,8 +211,12 @@ impl Session {
             decided_at: self.parts.clock.wall(),
             writer,
         });
-        let shown = self.parts.roots.shown(place);
-        let line = words::decided(&shown, *access, by, decision, opens);
+    }
+
+    /// Says it.
+    pub(super) fn say_held(&mut self, held: &Held, decision: Decision, opens: u32) {
+        let shown = self.parts.roots.shown(&held.place);
+        let line = words::decided(&shown, held.access, &held.by, decision, opens);
         match decision {
             // Said once by the journal: a person who trusts a program does not want to hear of it.
             Decision::Trusted => {}

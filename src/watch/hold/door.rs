@@ -135,6 +135,10 @@ impl Doorkeeper for Door {
         self.post.held_is_gone(id);
     }
 
+    fn relieved(&self, id: HeldId) {
+        self.post.held_is_relieved(id);
+    }
+
     fn crowded(&self) {
         self.post.held_trouble(Trouble::Crowded);
     }

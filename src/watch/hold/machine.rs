@@ -1,6 +1,6 @@
 //! The decisions about held opens, as a pure machine: what is held goes in, answers come out.
 //!
-//! Promise: every open that goes in is answered exactly once or its opener is gone; nothing extends its deadline, which
+//! Promise: every open that goes in is answered exactly once, or its opener is gone, or the guardian answered it; nothing extends its deadline, which
 //! counts from when it was read; an answer counts only for what was on screen; opens of a path that were refused often
 //! enough are refused without asking; a stop refuses all. Limit: it reads no clock and answers nobody itself.
 
@@ -69,7 +69,8 @@ impl Machine {
                     }
                 }
             }
-            Input::Gone(id) => self.gone(id, now, &mut effects),
+            Input::Gone(id) => self.gone(id, Decision::Gone, now, &mut effects),
+            Input::Relieved(id) => self.gone(id, Decision::WhileStopped, now, &mut effects),
             Input::NoRoom { ids, one } => {
                 let opens = u32::try_from(ids.len()).unwrap_or(u32::MAX);
                 effects.extend(ids.into_iter().map(Effect::Refuse));
@@ -197,11 +198,12 @@ impl Machine {
         self.groups.get_mut(&order).expect("just found or made").admit(held);
     }
 
-    fn gone(&mut self, id: HeldId, now: Moment, effects: &mut Vec<Effect>) {
+    /// There is nothing to answer any more.
+    fn gone(&mut self, id: HeldId, decision: Decision, now: Moment, effects: &mut Vec<Effect>) {
         if let Some(held) = self.take_vetting(id) {
-            self.close(held, Decision::Gone, now, effects);
+            self.close(held, decision, now, effects);
         } else if let Some(order) = self.seats.get(&id).copied() {
-            self.settle(order, &[id], Decision::Gone, now, effects);
+            self.settle(order, &[id], decision, now, effects);
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use platform::guardian::note::TurnedAway;
 use platform::{HeldId, Opening};
 
 /// Opens that wait with all that is known of them; a person answers fewer.
@@ -19,6 +20,10 @@ pub enum News {
     Gone(HeldId),
     /// Its program was looked at: whether the person trusts it with this.
     Vetted(HeldId, bool),
+    /// The guardian refused it while we were stopped.
+    Relieved(HeldId),
+    /// It refused these, which nobody had read.
+    Away(Away),
     /// There was no room for these.
     Crowd(Box<Crowd>),
     /// Those who read opens are in trouble.
@@ -36,6 +41,31 @@ pub enum Trouble {
     Alone,
 }
 
+/// What the guardian refused while we were stopped, and nobody had read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Away {
+    /// By object and process.
+    pub rows: Vec<TurnedAway>,
+    /// How many more, of which nothing is known.
+    pub more: u64,
+}
+
+impl Away {
+    /// Takes in what it told later.
+    fn add(&mut self, later: Away) {
+        for row in later.rows {
+            let is_same = |known: &&mut TurnedAway| (known.object, known.pid) == (row.object, row.pid);
+            let has_room = self.rows.len() < MOST;
+            match self.rows.iter_mut().find(is_same) {
+                Some(known) => (known.opens, known.at) = (known.opens.saturating_add(row.opens), row.at),
+                None if has_room => self.rows.push(row),
+                None => self.more += u64::from(row.opens),
+            }
+        }
+        self.more = self.more.saturating_add(later.more);
+    }
+}
+
 /// Opens for which there was no room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crowd {
@@ -51,13 +81,14 @@ pub struct Notes {
     news: VecDeque<News>,
     /// How many of them are held opens.
     held: usize,
+    away: Option<Away>,
     crowd: Option<Box<Crowd>>,
 }
 
 impl Notes {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.news.is_empty() && self.crowd.is_none()
+        self.news.is_empty() && self.away.is_none() && self.crowd.is_none()
     }
 
     /// An open is held.
@@ -84,6 +115,19 @@ impl Notes {
         self.news.push_back(News::Gone(id));
     }
 
+    /// The guardian has answered a held open. One for which there is no room is refused anyway, and counted there.
+    pub fn relieved(&mut self, id: HeldId) {
+        let is_crowded = self.crowd.as_ref().is_some_and(|crowd| crowd.ids.binary_search(&id).is_ok());
+        if !is_crowded {
+            self.news.push_back(News::Relieved(id));
+        }
+    }
+
+    /// The guardian has refused what nobody had read.
+    pub fn away(&mut self, away: Away) {
+        self.away.get_or_insert_default().add(away);
+    }
+
     /// A program was looked at.
     pub fn vetted(&mut self, id: HeldId, trusted: bool) {
         self.news.push_back(News::Vetted(id, trusted));
@@ -99,7 +143,8 @@ impl Notes {
     /// Takes all out.
     pub fn take(&mut self) -> impl Iterator<Item = News> + use<> {
         self.held = 0;
-        std::mem::take(&mut self.news).into_iter().chain(self.crowd.take().map(News::Crowd))
+        let (away, crowd) = (self.away.take().map(News::Away), self.crowd.take().map(News::Crowd));
+        std::mem::take(&mut self.news).into_iter().chain(away).chain(crowd)
     }
 }
 
@@ -119,6 +164,24 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!((news.len() - 1, crowded), (MOST, 1000));
+        assert!(notes.is_empty());
+    }
+
+    #[test]
+    fn what_was_refused_meanwhile_is_one_row_for_each_object_and_process_and_bounded() {
+        let row = |pid, opens, at| TurnedAway {
+            object: platform::FileId { dev: 1, ino: 2 },
+            pid,
+            opens,
+            at: platform::Moment::from_nanos(at),
+        };
+        let mut notes = Notes::default();
+        notes.away(Away { rows: vec![row(7, 1, 10), row(8, 1, 11)], more: 0 });
+        notes.away(Away { rows: vec![row(7, 2, 12)], more: 5 });
+        notes.away(Away { rows: (100..100 + MOST as u32).map(|pid| row(pid, 1, 13)).collect(), more: 0 });
+        let Some(News::Away(Away { rows, more })) = notes.take().next() else { panic!("nothing is told") };
+        assert_eq!(rows[..2], [row(7, 3, 12), row(8, 1, 11)]);
+        assert_eq!((rows.len(), more), (MOST, 5 + 2));
         assert!(notes.is_empty());
     }
 

@@ -57,6 +57,10 @@ impl Run {
         self.0.step(Input::Answer { answer, question, version }, at(millis))
     }
 
+    fn relieved(&mut self, id: u64, millis: u64) -> Vec<Effect> {
+        self.0.step(Input::Relieved(HeldId(id)), at(millis))
+    }
+
     fn tick(&mut self, millis: u64) -> Vec<Effect> {
         self.0.step(Input::Tick, at(millis))
     }
@@ -399,4 +403,26 @@ proptest! {
         entries += decisions(&run.0.step(Input::Stop, at(now))).iter().map(|(_, opens)| u64::from(*opens)).sum::<u64>();
         prop_assert_eq!(entries, ends + waiting.len() as u64, "every end is in exactly one entry");
     }
+}
+
+#[test]
+fn an_open_that_the_guardian_refused_leaves_its_question_and_is_told_as_that() {
+    let mut run = Run::new(3);
+    run.open(1, ".env", node(1), 0);
+    run.open(2, ".env", node(1), 10);
+    let effects = run.relieved(1, 2_000);
+    assert_eq!((answers(&effects), decisions(&effects)), (vec![], vec![(Decision::WhileStopped, 1)]));
+    assert_eq!(run.shown(), [".env"], "another open of it waits");
+    run.relieved(2, 2_001);
+    assert!(run.0.question().is_none());
+    assert_eq!(decisions(&run.tick(3_001)), [(Decision::WhileStopped, 1)], "a repeat is counted for a second");
+    assert_eq!(run.relieved(2, 4_000), [], "it is known by then");
+    // It is nobody's refusal: three of them make no path contested.
+    for round in 0..3 {
+        let id = 10 + round;
+        run.open(id, ".env", node(1), 10_000 + round);
+        run.relieved(id, 10_100 + round);
+    }
+    run.open(20, ".env", node(1), 20_000);
+    assert_eq!(run.shown(), [".env"]);
 }

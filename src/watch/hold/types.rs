@@ -65,6 +65,8 @@ pub enum Decision {
     Trusted,
     /// The opener went away before an answer.
     Gone,
+    /// The guardian refused it while the watch was stopped.
+    WhileStopped,
 }
 
 impl Decision {
@@ -78,6 +80,7 @@ impl Decision {
             Decision::RefusedAtExit => HeldOutcome::RefusedAtExit,
             Decision::Trusted => HeldOutcome::Trusted,
             Decision::Gone => HeldOutcome::Gone,
+            Decision::WhileStopped => HeldOutcome::RefusedWhileStopped,
         }
     }
 
@@ -85,7 +88,7 @@ impl Decision {
     pub const fn verdict(self) -> Option<Verdict> {
         match self {
             Decision::Allowed | Decision::Trusted => Some(Verdict::Allow),
-            Decision::Gone => None,
+            Decision::Gone | Decision::WhileStopped => None,
             Decision::Refused
             | Decision::TimedOut
             | Decision::AutoRefused
@@ -96,7 +99,10 @@ impl Decision {
 
     /// Whether a program can bring it about as often as it likes, without a person.
     pub(super) const fn repeats(self) -> bool {
-        matches!(self, Decision::AutoRefused | Decision::NoRoom | Decision::Trusted | Decision::Gone)
+        matches!(
+            self,
+            Decision::AutoRefused | Decision::NoRoom | Decision::Trusted | Decision::Gone | Decision::WhileStopped
+        )
     }
 }
 
@@ -130,6 +136,8 @@ pub enum Input {
     },
     /// The opener is gone.
     Gone(HeldId),
+    /// The guardian refused it while the watch was stopped.
+    Relieved(HeldId),
     /// More were held at once than there was room for.
     NoRoom {
         /// All of them.

@@ -7,6 +7,7 @@ use platform::{Access, Notification, Program, Writer};
 use crate::ask::{Block, By, certain};
 use crate::rules::Rule;
 use crate::text::escaped;
+use crate::watch::lock::Locked;
 use crate::watch::writers;
 
 use super::Decision;
@@ -150,8 +151,24 @@ pub fn decided(path: &str, access: Access, by: &Writer, decision: Decision, open
         Decision::AutoRefused => "contested",
         Decision::NoRoom => "too many at once",
         Decision::RefusedAtExit => "the watch ended",
+        Decision::WhileStopped => "the watch was stopped",
     };
     format!("keep watch: {path} not opened for {to} by {program} ({why}{times})")
+}
+
+/// The guardian is gone, and what that means for a watch that holds opens, or has locked so much, or does neither.
+pub fn alone(holds: bool, locked: Option<Locked>) -> String {
+    let mut line =
+        "keep watch: the guardian is gone; if the watch is stopped, opens of protected files wait".to_owned();
+    if holds {
+        line.push_str("; if it is killed, held opens go through");
+    }
+    if let Some(locked) = locked {
+        line.push_str(&format!(
+            "; {locked}: that stays until sudo keep recover, or the next start with privilege, and nothing can be unlocked before"
+        ));
+    }
+    line
 }
 
 /// Opens of a path are refused without asking from now on.
@@ -251,6 +268,22 @@ mod tests {
         assert_eq!(line(Decision::Refused, 1), "keep watch: .env not opened for writing by node (refused)");
         assert_eq!(line(Decision::TimedOut, 3), "keep watch: .env not opened for writing by node (no answer, 3 times)");
         assert_eq!(line(Decision::Gone, 1), "keep watch: .env no longer asked for: node is gone");
+        assert_eq!(
+            line(Decision::WhileStopped, 2),
+            "keep watch: .env not opened for writing by node (the watch was stopped, 2 times)"
+        );
+    }
+
+    #[test]
+    fn without_a_guardian_it_is_said_what_is_lost_and_nothing_else() {
+        let locked = Some(Locked { files: 11, folders: 1 });
+        let plain = "keep watch: the guardian is gone; if the watch is stopped, opens of protected files wait";
+        assert_eq!(alone(false, None), plain);
+        assert!(alone(true, None).ends_with("; if it is killed, held opens go through"));
+        let line = alone(false, locked);
+        assert!(!line.contains("held opens"), "{line}");
+        assert!(line.contains("; locked: 11 files, 1 folder: that stays until sudo keep recover"), "{line}");
+        assert!(alone(true, locked).starts_with(&alone(true, None)));
     }
 
     #[test]

@@ -120,9 +120,15 @@ impl Lab {
 
 /// Kills the watch and its guardian, so that nobody is left to unlock anything.
 pub(super) fn killed_with_guardian(watch: Watch) {
-    let own = watch.pid();
     // A stopped watch notices nothing of its guardian's end.
     watch.signal(rustix::process::Signal::STOP);
+    kill_guardian(&watch);
+    watch.killed();
+}
+
+/// Kills what the watch has forked off.
+fn kill_guardian(watch: &Watch) {
+    let own = watch.pid();
     for entry in fs::read_dir("/proc").expect("lists").flatten() {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<i32>().ok());
@@ -132,7 +138,6 @@ pub(super) fn killed_with_guardian(watch: Watch) {
             let _may_have_ended = rustix::process::kill_process(child, rustix::process::Signal::KILL);
         }
     }
-    watch.killed();
 }
 
 const LOCKED: [&str; 5] = [".env", ".git/config", ".git/hooks", ".git/hooks/pre-commit", ".git/info/exclude"];
@@ -373,6 +378,28 @@ fn after_a_kill_the_next_start_with_privilege_unlocks_and_one_without_names_what
     assert_eq!(lab.immutable(), [""; 0]);
     watch.stop().came_to(0, &[]);
     assert!(!lab.journal().contains(r#""immutable":true"#), "the flag was taken for a state");
+}
+
+#[test]
+fn a_watch_that_loses_its_guardian_says_what_stays_locked_in_one_line_and_that_it_failed() {
+    if !can_lock() {
+        return skip("immutable");
+    }
+    let lab = Lab::new();
+    let mut watch = lab.locked(&[]);
+    kill_guardian(&watch);
+    watch.says("keep watch: the guardian is gone; ");
+    watch.says("; locked: 4 files, 1 folder: that stays until sudo keep recover");
+    let ended = watch.stop();
+    ended.came_to(1, &[]);
+    let stay: Vec<&str> = ended.text.lines().filter(|line| line.contains("locked: the process")).collect();
+    assert_eq!(stay.len(), 1, "{}", ended.text);
+    assert!(stay[0].contains("5 paths stay (.env, .git/config, "), "{stay:?}");
+    assert!(!ended.text.contains("held opens"), "nothing was held: {}", ended.text);
+    assert_eq!(ended.report()["exit_code"], 1);
+    assert_eq!(lab.immutable(), LOCKED);
+    assert_eq!(lab.keep(&["recover"]).status.code(), Some(0));
+    assert_eq!(lab.immutable(), [""; 0]);
 }
 
 #[test]
