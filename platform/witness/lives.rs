@@ -179,15 +179,22 @@ impl Lives {
         self.whole = None;
     }
 
-    /// What was read of a process, if it is still what was wanted. `at` is when the reading was over.
+    /// What was read of a process, if it is still what was wanted. `at` is when the reading was over; every message sent until
+    /// then has been taken, so that a number that was given again before it was read is seen to be another's.
     pub(super) fn read(&mut self, wanted: Wanted, started: u64, image: Image, at: Moment) {
-        let Some(life) = self.get_mut(wanted.life) else { return };
-        // A number used again between message and reading has another start time than what was read before.
+        let Some(life) = self.last_mut(wanted.life.pid).filter(|life| life.id == wanted.life) else { return };
         if life.execs == wanted.execs && life.started.is_none_or(|known| known == started) {
             life.started = Some(started);
             let argv0 = life.image.take().and_then(|(known, _)| known.argv0);
             life.image = Some((Image { argv0, ..image }, at));
         }
+    }
+
+    /// The processes above one that run and were not read since they began what they run.
+    pub(super) fn unread_above(&self, id: LifeId) -> Vec<Wanted> {
+        let is_unread = |life: &&Life| life.image.is_none() && life.ended.is_none();
+        let unread = self.above(id).into_iter().filter(is_unread);
+        unread.map(|life| Wanted { life: life.id, execs: life.execs }).collect()
     }
 
     /// How many lives have been told of.

@@ -126,6 +126,23 @@ fn what_runs_is_known_until_another_program_begins_or_another_process_has_the_nu
 }
 
 #[test]
+fn what_was_read_of_a_number_that_was_given_again_is_not_put_to_who_had_it_before() {
+    let mut lives = Lives::default();
+    lives.present(&[1], at(1));
+    lives.fork(1, 7, at(2));
+    let wanted = lives.exec(7);
+    lives.fork(7, 8, at(3));
+    assert_eq!(lives.unread_above(lives.last(8).expect("is known").id).len(), 2);
+    lives.exit(7, at(4));
+    let unread = lives.unread_above(lives.last(8).expect("is known").id);
+    assert_eq!(unread.iter().map(|wanted| wanted.life.pid).collect::<Vec<_>>(), [1], "it has ended");
+    lives.fork(1, 7, at(5));
+    lives.read(wanted, 70, image("another"), at(6));
+    let above = lives.above(lives.last(8).expect("is known").id);
+    assert!(above[0].image().is_none() && above[0].started.is_none(), "nothing was read of who made it: {above:?}");
+}
+
+#[test]
 fn one_that_was_there_before_stands_below_the_process_it_was_found_below() {
     let mut lives = Lives::default();
     let wanted = lives.present(&[1, 5, 6, 7], at(1));

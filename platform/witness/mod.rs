@@ -109,21 +109,30 @@ impl Witness {
         };
         let started = process.start_time;
         let is_top = process.leads_a_terminal(pid);
-        let (who, known, mut ancestors) = {
+        let (who, known, mut ancestors, unread) = {
             let state = self.state();
             let who = who(&state.lives, pid, Some(started));
             let life = who.life.filter(|_| !is_top);
-            let ancestors = life.map(|(id, _)| programs(&state.lives, id)).unwrap_or_default();
-            (who, state.lives.runs(pid, started).cloned(), ancestors)
+            let of = |(id, _)| (programs(&state.lives, id), state.lives.unread_above(id));
+            let (ancestors, unread) = life.map(of).unwrap_or_default();
+            (who, state.lives.runs(pid, started).cloned(), ancestors, unread)
         };
         let image = known.unwrap_or_else(|| {
             let found = image(pid, process);
             if let Some((life, execs)) = who.life {
-                // Had it begun another program meanwhile, this state would know.
-                self.state().lives.read(Wanted { life, execs }, started, found.clone(), SystemClock.now());
+                self.note(Wanted { life, execs }, process, found.clone());
             }
             found
         });
+        if let (Some((id, _)), false) = (who.life, unread.is_empty()) {
+            for wanted in unread {
+                let pid = wanted.life.pid;
+                if let Ok(Some(process)) = process::inspect(pid) {
+                    self.note(wanted, &process, self::image(pid, &process));
+                }
+            }
+            ancestors = programs(&self.state().lives, id);
+        }
         if ancestors.is_empty() && !is_top {
             ancestors = above(process.parent);
         }
@@ -136,6 +145,11 @@ impl Witness {
         let is_it = opener.pidfd.is_some_and(is_alive);
         let certainty = if is_it { Certainty::Certain } else { Certainty::Likely };
         (who, Writer { program, ancestors, certainty })
+    }
+
+    /// Notes what was read of a process, unless the feed tells that it is another one, or another program, by now.
+    fn note(&self, wanted: Wanted, process: &Process, image: Image) {
+        self.state().lives.read(wanted, process.start_time, image, SystemClock.now());
     }
 
     /// Notes that a process opens an object; it is named by [`Witness::identify`] and waits in open(2) meanwhile.
