@@ -78,7 +78,7 @@ impl Tally {
         let mut opens = [0, 0];
         for row in &self.held {
             let which = match row.decision {
-                HeldOutcome::Allowed | HeldOutcome::Trusted => 0,
+                HeldOutcome::Allowed | HeldOutcome::Trusted | HeldOutcome::AllowedWhileStopped => 0,
                 HeldOutcome::Refused
                 | HeldOutcome::TimedOut
                 | HeldOutcome::AutoRefused
