@@ -17,8 +17,9 @@ use platform::{FileId, Place, Root, Stat};
 use crate::baseline::holds;
 use crate::digest::Digest;
 
-/// Files kept open at once. A set that is larger is read in turn, so that none would be read again soon.
-const MOST: usize = 256;
+/// Files kept open at once: twice what is read within two rounds. A larger set is read in turn, so that none would be read again
+/// soon.
+const MOST: usize = 128;
 
 /// What a file is expected to be.
 #[derive(Debug, Clone, Copy)]
