@@ -20,9 +20,7 @@ use platform::{Account, Clock, Names, Nobody, Place, Privileged, RelPath, System
 use crate::baseline::{Baseline, Caps, Index};
 use crate::digest::Digest;
 use crate::journal::forward::Forwarding;
-use crate::journal::{self, Event, FileJournal, Journal, Replayed, SessionInfo, SessionLog, session_id};
-use crate::roots::Roots;
-use crate::store::{Objects, Quarantine};
+use crate::journal::{FileJournal, SessionLog, session_id};
 use crate::text::json_line;
 use crate::watch::approvals::{Approvals, NewFile};
 use crate::watch::console::Console;
@@ -31,7 +29,7 @@ use crate::watch::guest::{Beside, Guest, GuestBoard, Opening};
 use crate::watch::hold::{Answers, Away, Door, Trouble};
 use crate::watch::inbox::{Post, inbox};
 use crate::watch::machine::{Machine, Settings};
-use crate::watch::previous::{Covered, Previous};
+use crate::watch::previous::Previous;
 use crate::watch::promises::Promises;
 use crate::watch::recovery::{Recovered, accepted, unguarded};
 use crate::watch::report::{ReportPath, WatchReport};
@@ -49,6 +47,11 @@ use super::guarded::{self, Opened};
 use super::hold::{Equipped, HoldPlan};
 use super::paint::wants_colour;
 use super::rules::{Asked, Assembled, assemble, read_rule_file};
+
+mod earlier;
+mod limits;
+
+use earlier::{Started, covered, put_right};
 
 /// Runs the command and returns the exit code.
 pub fn run(args: &WatchArgs, color: Color, environment: &Environment) -> u8 {
@@ -189,17 +192,10 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         .map(|trouble| format!("keep watch: warning: opens are not read, as no guardian could be started: {trouble}"));
     let unlocked = args.lock && flags.is_none();
     let unlocked = unlocked.then(|| format!("keep watch: warning: nothing is locked: {}", flags::HINDRANCE));
-    for line in without.iter().chain(&unguarded).chain(&unlocked).chain(&warnings).chain(&recovered.lines) {
-        console.line(line);
-    }
-    if let Some(line) = begin::recovery_line(&recovered, "keep watch") {
-        console.line(&line);
-    }
-    if let Some(name) = scriptable(&|name| environment.text(name)) {
-        console.line(&format!(
-            "keep watch: warning: this terminal can be typed into by a program ({name}); run the watch where the agent's tools cannot reach"
-        ));
-    }
+    let recovery = begin::recovery_line(&recovered, "keep watch");
+    let typed_into = typed_into(environment);
+    let first = without.iter().chain(&unguarded).chain(&unlocked).chain(&warnings).chain(&recovered.lines);
+    first.chain(&recovery).chain(&typed_into).for_each(|line| console.line(line));
 
     let known: Vec<Place> = previous.snapshots.keys().cloned().collect();
     let rules = Arc::new(rules);
@@ -251,9 +247,9 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
         scope,
         best_effort: args.best_effort,
         session_log,
-        limits: limits(backend_name, powers.names_the_writer, &promises)
+        limits: limits::of_watch(backend_name, powers.names_the_writer, &promises)
             .into_iter()
-            .chain(limits_of_lock(args, flags.is_some(), &recovered.left.still))
+            .chain(limits::of_lock(args, flags.is_some(), &recovered.left.still))
             .collect(),
         promises,
     };
@@ -295,6 +291,14 @@ fn watch(args: &WatchArgs, color: Color, environment: &Environment) -> Result<Wa
     Session::new(parts, options, machine, baseline, expected, previous, tally).run()
 }
 
+/// A warning, if this terminal is one that programs can type into.
+fn typed_into(environment: &Environment) -> Option<String> {
+    let name = scriptable(&|name| environment.text(name))?;
+    Some(format!(
+        "keep watch: warning: this terminal can be typed into by a program ({name}); run the watch where the agent's tools cannot reach"
+    ))
+}
+
 /// Puts the gate of this terminal together; it serves once the watch does.
 fn prepare(
     plan: Plan<'_>,
@@ -319,87 +323,6 @@ fn prepare(
         Guest::start(gate, to_gate, doors, post)
             .map_err(|error| cannot_start(&format!("cannot start a thread: {error}")))
     }))
-}
-
-/// What the beginning of a session works with.
-struct Started<'a> {
-    asked: &'a Asked,
-    args: &'a WatchArgs,
-    roots: &'a Roots,
-    rule_file: Option<&'a [u8]>,
-    backend: &'static str,
-    objects: &'a Objects,
-    clock: &'a dyn Clock,
-    contest_limit: u32,
-}
-
-impl Started<'_> {
-    /// Writes the session's first entry.
-    fn write_first(&self, journal: &mut dyn Journal) -> Result<(), Refusal> {
-        let rules = match self.rule_file {
-            // Recovery after a crash goes by these very rules, so their text is kept.
-            Some(bytes) => Some(self.objects.put(bytes).map_err(|error| begin::bad_store(&causes(&error)))?),
-            None => None,
-        };
-        let (root, outer_roots) = begin::stored_roots(self.roots);
-        let event = Event::Session {
-            command: "watch".to_owned(),
-            pid: platform::process::own_pid(),
-            root,
-            outer_roots,
-            options: journal::Options {
-                lock_deps: self.asked.lock_deps,
-                allow_only: self.asked.allow_only.clone(),
-                contest_limit: self.contest_limit,
-                max_file_bytes: self.args.max_file_bytes,
-            },
-            rules,
-            backend: self.backend.to_owned(),
-        };
-        begin::write_first(journal, self.clock, &event)
-    }
-}
-
-/// Puts right what the interrupted run `last` left, in the name of a session that goes by its rules and never ends: only
-/// a baseline of our own settles it.
-fn put_right(
-    ground: &mut Ground,
-    last: &SessionInfo,
-    replayed: &Replayed,
-    journal: &mut dyn Journal,
-    (objects, quarantine): (&Objects, &Quarantine),
-    backend: &str,
-    clock: &dyn Clock,
-) -> Result<(Recovered, Assembled), Refusal> {
-    let event = Event::Session {
-        command: "watch".to_owned(),
-        pid: platform::process::own_pid(),
-        root: last.root.clone(),
-        outer_roots: last.outer_roots.clone(),
-        options: last.options.clone(),
-        rules: last.rules,
-        backend: backend.to_owned(),
-    };
-    begin::write_first(journal, clock, &event)?;
-    begin::recover(ground, last, replayed, journal, (objects, quarantine), clock)
-}
-
-/// What the last run covered, if it ended properly, beside what this one does by `asked` and its rule file.
-fn covered(
-    ground: &Ground,
-    replayed: &Replayed,
-    objects: &Objects,
-    (asked, rules): (&Asked, Option<&[u8]>),
-) -> Covered {
-    let Some(last) = &replayed.sealed_session else { return Covered::Same };
-    let options = &last.options;
-    let same_options = options.lock_deps == asked.lock_deps && options.allow_only == asked.allow_only;
-    if same_options && last.rules == rules.map(Digest::of) {
-        return Covered::Same;
-    }
-    // Its rule file may be none by now, or lost: then whatever it did not know counts as changed.
-    begin::rules_of(ground, last, objects)
-        .map_or(Covered::Unknown, |Assembled { rules, roots, .. }| Covered::By(Box::new(rules), roots))
 }
 
 /// What privilege is good for with this backend.
@@ -543,44 +466,6 @@ fn notifier(args: &WatchArgs, environment: &Environment, ground: &Ground) -> Opt
     // A program of the repository's must not be run in the notifier's name.
     let program = find(NOTIFIER, search, &[ground.tree.path().to_path_buf()])?;
     Notifier::start(Some((NOTIFIER, program))).ok()
-}
-
-/// What a watch cannot see or hold, for the report.
-fn limits(backend: &str, names_the_writer: bool, promises: &Promises) -> Vec<String> {
-    let writer = if names_the_writer {
-        "The process that wrote is named, not judged: a writer called likely is a conclusion, and whoever handed its open file to another is named for it."
-    } else {
-        "The process that wrote is not known, so your own edits are asked about like an agent's."
-    };
-    let reads = if promises.reads_are_held {
-        "Reads of secrets are asked about, no others; network side effects are not seen."
-    } else {
-        "Reads and network side effects are not seen."
-    };
-    let mut limits = vec![
-        "A change is live until it is decided, for up to the decision timeout.".to_owned(),
-        writer.to_owned(),
-        reads.to_owned(),
-        "Any process of your user can stop the watch; the next start then restores the last accepted state.".to_owned(),
-    ];
-    limits.extend(promises.limits());
-    if backend == "poll" {
-        limits.push("Changes are found by polling; one that is undone between two rounds is not seen.".to_owned());
-    } else {
-        limits.push(
-            "A store through a memory mapping, a mount and a change of file flags raise no event; the sweep finds them.".to_owned(),
-        );
-    }
-    limits
-}
-
-/// What is not locked although it was asked for, and what is although nobody asked.
-fn limits_of_lock(args: &WatchArgs, may_lock: bool, left: &[(String, String)]) -> Vec<String> {
-    let not = (args.lock && !may_lock).then(|| format!("Nothing is locked: {}.", flags::HINDRANCE));
-    let still = left.iter().map(|(stored, reason)| {
-        format!("Left locked by an earlier run: {}: {reason}.", crate::text::escaped(stored.as_bytes()))
-    });
-    not.into_iter().chain(still).collect()
 }
 
 /// Refuses `--lock` where nothing can be locked, unless that may be.
