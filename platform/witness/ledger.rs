@@ -69,6 +69,15 @@ struct Entry {
     number: u64,
 }
 
+impl Entry {
+    /// Whether it is the same trace of the same program. Without the feed two openings of one process are of one program only if
+    /// nothing of it has changed: what it was begun as in between is not told, and what each of them ran was looked at.
+    fn is_again(&self, other: &Entry) -> bool {
+        let is_one_program = || self.who.life.is_some() || self.writer.program == other.writer.program;
+        self.who == other.who && self.trace == other.trace && is_one_program()
+    }
+}
+
 #[derive(Debug, Default)]
 struct Traces {
     entries: Vec<Entry>,
@@ -90,8 +99,8 @@ pub(super) struct Ledger {
 
 impl Traces {
     fn add(&mut self, entry: Entry) {
-        // One process that does the same again and again takes one place.
-        self.entries.retain(|known| !(known.who == entry.who && known.trace == entry.trace));
+        // One program that does the same again and again takes one place.
+        self.entries.retain(|known| !known.is_again(&entry));
         if self.entries.len() >= MOST_TRACES {
             self.entries.remove(0);
             self.strangers = true;

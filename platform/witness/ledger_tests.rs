@@ -58,6 +58,17 @@ fn one_opener_is_certain_and_two_are_not() {
 }
 
 #[test]
+fn without_the_feed_two_programs_of_one_process_are_not_taken_for_one() {
+    let who = Who { life: None, ..who(7) };
+    let mut ledger = Ledger::default();
+    ledger.file(FILE, who, Trace::Opened, writer(7, 1, 1));
+    ledger.file(FILE, who, Trace::Opened, writer(7, 1, 1));
+    assert_eq!(told(&ledger), Some((7, Certainty::Certain)), "the same twice");
+    ledger.file(FILE, who, Trace::Opened, writer(7, 2, 1));
+    assert_eq!(told(&ledger), Some((7, Certainty::Likely)));
+}
+
+#[test]
 fn an_event_without_an_opening_is_certain_only_with_its_program() {
     for (trace, certainty) in [(PROVEN, Certainty::Certain), (HALF, Certainty::Likely), (GUESSED, Certainty::Likely)] {
         let mut ledger = Ledger::default();
