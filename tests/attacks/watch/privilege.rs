@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Content, Sandbox, Watch, fresh, is_root, skip};
+use crate::support::{Content, Sandbox, Watch, fresh, is_root, skip, until};
 
 /// `nobody` on every Linux.
 const USER: u32 = 65_534;
@@ -258,6 +258,29 @@ fn with_a_capability_on_the_program_the_watch_has_it_no_more_once_it_runs() {
     watch.says(".env changed (secrets, modified");
     watch.stop();
     assert!(lab.has_env());
+}
+
+#[test]
+fn a_file_that_was_given_to_root_after_it_was_marked_is_held_for_nobody() {
+    if !may_have_privilege() {
+        return skip("root");
+    }
+    let mut lab = users();
+    let mut watch = by_capability(&mut lab, &["--hold", "--decision-timeout", "300"]);
+    watch.says("keep watch: opens for writing are held");
+    chown(lab.path(".env"), Some(0), Some(0)).expect("chowns");
+    let elsewhere = lab.base.join("roots-env");
+    for moved in [false, true] {
+        if moved {
+            fs::rename(lab.path(".env"), &elsewhere).expect("renames");
+        }
+        let mut root = lab.command("/bin/sh");
+        root.args(["-c", "echo B=2 >> \"$0\""]).arg(if moved { elsewhere.clone() } else { lab.path(".env") });
+        let mut root = root.spawn().expect("starts");
+        until("root's open has gone through", || root.try_wait().expect("waits").is_some());
+        assert!(root.wait().expect("ends").success(), "moved: {moved}; {}", watch.text());
+    }
+    assert!(!watch.has_said("wants to write"), "{}", watch.text());
 }
 
 #[test]
