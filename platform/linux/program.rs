@@ -166,11 +166,9 @@ sys.stdin.read()'";
         let real = fs::canonicalize("/bin/true").expect("it is there");
         let mut plain = mapping(&format!("exec 2<\"$0\"; {MAPPING}"), &[&real]);
         assert_eq!(influence(plain.id()).expect("looks"), None, "it is root's");
-        let script = format!(
-            "exec 4</proc/self/ns/mnt; exec unshare -m sh -c 'mount --bind \"$0\" \"$1\" && exec 2<\"$1\" 5</proc/self/ns/mnt && \
-             exec nsenter --mount=/proc/self/fd/4 sh -c \"$2\"' \"$0\" \"$1\" \"$2\""
-        );
-        let mut spoof = mapping(&script, &[&fake, &real, Path::new(MAPPING)]);
+        let script = "exec 4</proc/self/ns/mnt; exec unshare -m sh -c 'mount --bind \"$0\" \"$1\" && exec 2<\"$1\" 5</proc/self/ns/mnt && \
+             exec nsenter --mount=/proc/self/fd/4 sh -c \"$2\"' \"$0\" \"$1\" \"$2\"";
+        let mut spoof = mapping(script, &[&fake, &real, Path::new(MAPPING)]);
         let maps = fs::read_to_string(format!("/proc/{}/maps", spoof.id())).expect("reads");
         assert!(maps.lines().any(|line| line.ends_with(&format!(" {}", real.display()))), "it reads so: {maps}");
         assert_eq!(influence(spoof.id()).expect("looks"), Some(Influence::Code(real.into_os_string().into_vec())));
