@@ -48,11 +48,21 @@ impl FsError {
         self.source.raw_os_error()
     }
 
+    /// Whether the system had no room for it just now: no descriptor, or no memory. It says nothing of what is there.
+    pub fn is_exhaustion(&self) -> bool {
+        means_exhaustion(&self.source)
+    }
+
     /// Whether the file system or the system cannot do this at all, so that trying again is of no use.
     pub fn is_unsupported(&self) -> bool {
         self.source.kind() == io::ErrorKind::Unsupported
             || Errno::from_io_error(&self.source).is_some_and(means_unsupported)
     }
+}
+
+/// See [`FsError::is_exhaustion`].
+pub(crate) fn means_exhaustion(error: &io::Error) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| [Errno::MFILE, Errno::NFILE, Errno::NOMEM].contains(&errno))
 }
 
 /// Errors of a call whose flags or whose kind of operation the file system does not know. `EPERM` is not among them,

@@ -25,6 +25,14 @@ pub enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// Whether files there are somebody's own and nothing else: no doors to the kernel (cgroup, sysfs, proc), whose opens
+    /// others depend on whoever owns them, and none of a program that may take its time. What is not known is neither.
+    pub const fn holds_own_files(self) -> bool {
+        matches!(self, Kind::Local | Kind::Layered | Kind::Network)
+    }
+}
+
 /// A file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {

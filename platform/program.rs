@@ -1,8 +1,9 @@
 //! The program that a process runs: its file, read through the process itself, and what else may have a say in it.
 //!
 //! Promise: the bytes of [`open`] are those the process runs, whatever lies at the program's path now.
-//! Limit: only what a look from outside shows. A process that was traced for a moment earlier, one that talks it into
-//! something (arguments, its own settings, a script), or memory that was made executable later leave no trace here.
+//! Limit: only what a look from outside shows. A process that was traced for a moment earlier, whose memory another wrote, one
+//! that is talked into something (arguments, its own settings, a script), or memory that was made executable later leave no
+//! trace here; the variables it was started with lie in its own memory, and are what it leaves there.
 //! Source: proc_pid_exe(5), proc_pid_environ(5), proc_pid_status(5), proc_pid_maps(5), ld.so(8), mount_namespaces(7).
 
 use std::fs::File;
@@ -20,7 +21,7 @@ pub enum Influence {
     Tracer(u32),
     /// It was started with a variable by which the loader takes code from elsewhere.
     Variable(&'static str),
-    /// It runs code of a file that others than root can write.
+    /// It runs code of a file that others than root can write, or that cannot be told to be the one at its path.
     Code(Vec<u8>),
     /// It lives in another mount namespace, where paths mean something else.
     OtherMounts,
@@ -63,27 +64,45 @@ pub fn has_made_code(maps: &[u8]) -> bool {
     })
 }
 
-/// The paths of files of which `/proc/PID/maps` shows executable memory, as they stand there.
-pub fn executable_files(maps: &[u8]) -> Vec<&[u8]> {
-    let mut files: Vec<&[u8]> = maps.split(|byte| *byte == b'\n').filter_map(executable_file).collect();
-    files.sort_unstable();
-    files.dedup();
-    files
+/// A file of which a process has executable memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mapped<'m> {
+    /// Where its path leads in the mounts it was opened in: they need not be ours.
+    pub path: &'m [u8],
+    /// Major and minor number of its file system's device.
+    pub device: (u32, u32),
+    /// Its number there.
+    pub ino: u64,
 }
 
-/// `address perms offset dev inode path`; the path may hold spaces, and is none for memory without a file.
-fn executable_file(line: &[u8]) -> Option<&[u8]> {
+/// The files of which `/proc/PID/maps` shows executable memory, as they stand there; `None` if that is not understood.
+pub fn executable_files(maps: &[u8]) -> Option<Vec<Mapped<'_>>> {
+    let mut files = Vec::new();
+    for line in maps.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        files.extend(executable_file(line)?);
+    }
+    files.sort_unstable();
+    files.dedup();
+    Some(files)
+}
+
+/// `address perms offset major:minor inode path`; the path may hold spaces, and is none for memory without a file. `None`
+/// within: not executable, or of no file.
+fn executable_file(line: &[u8]) -> Option<Option<Mapped<'_>>> {
     let mut rest = line;
     let mut next = || {
         let rest_now = rest.trim_ascii_start();
         let end = rest_now.iter().position(|byte| *byte == b' ').unwrap_or(rest_now.len());
         let (field, after) = rest_now.split_at(end);
         rest = after;
-        field
+        std::str::from_utf8(field).ok()
     };
-    let (_address, permissions, _offset, _device, inode) = (next(), next(), next(), next(), next());
+    let (_address, permissions, _offset, device, ino) = (next()?, next()?, next()?, next()?, next()?);
     let path = rest.trim_ascii_start();
-    (permissions.get(2) == Some(&b'x') && inode != b"0" && !path.is_empty()).then_some(path)
+    let (major, minor) = device.split_once(':')?;
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let mapped = Mapped { path, device: (number(major)?, number(minor)?), ino: ino.parse().ok()? };
+    Some((permissions.as_bytes().get(2) == Some(&b'x') && mapped.ino != 0).then_some(mapped))
 }
 
 #[cfg(test)]
@@ -128,7 +147,13 @@ mod tests {
                      7f02-7f03 rwxp 00000000 00:00 0 \n\
                      7f03-7f04 r-xp 00000000 00:00 0    [vdso]\n\
                      7f04-7f05 rw-p 00000000 fe:01 14   /usr/lib/data\n";
-        assert_eq!(executable_files(maps), [&b"/tmp/a b.so (deleted)"[..], b"/usr/bin/git"]);
+        let of = |path, ino| Mapped { path, device: (0xfe, 1), ino };
+        assert_eq!(
+            executable_files(maps),
+            Some(vec![of(&b"/tmp/a b.so (deleted)"[..], 13), of(&b"/usr/bin/git"[..], 12)])
+        );
+        assert_eq!(executable_files(b"7f00-7f01 r-xp 00000000 fe:01 x /a"), None, "nothing is passed over");
+        assert_eq!(executable_files(b"7f00-7f01 r-xp 00000000 fe01 13 /a"), None);
     }
 
     proptest! {

@@ -185,9 +185,14 @@ impl Root {
         }
     }
 
-    /// Whether the path the root was opened by still leads to it.
-    pub fn is_in_place(&self) -> bool {
-        Dir::open_ambient(&self.path).and_then(|dir| dir.own_stat()).is_ok_and(|stat| stat.id == self.id)
+    /// Whether the path the root was opened by still leads to it. An error says that this cannot be told now, not that it
+    /// does not: who lowers our limit on descriptors (prlimit(2)) has moved nothing.
+    pub fn is_in_place(&self) -> Result<bool, FsError> {
+        match Dir::open_ambient(&self.path).and_then(|dir| dir.own_stat()) {
+            Ok(stat) => Ok(stat.id == self.id),
+            Err(error) if error.errno().is_some_and(host::means_no_directory) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the events of one reading come to: places to look at, each once.
 //!
-//! Promise: an event about a name nobody asked for costs two look-ups and no allocation.
+//! Promise: an event about a name nobody asked for costs two look-ups and no allocation. No event brings up a name in a
+//! directory that could not be listed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -158,6 +159,8 @@ impl Notes {
         let Event::Entry { dir, name, is_dir, left, moved, pid } = event else { return true };
         let mut found = std::mem::take(&mut self.found);
         table.with_key(dir, &mut found);
+        let known = !found.is_empty();
+        found.retain(|&node| may_name(node, name, table));
         if !is_name(name) {
             self.gap = true;
         } else if is_dir {
@@ -181,7 +184,6 @@ impl Notes {
                 }
             }
         }
-        let known = !found.is_empty();
         self.found = found;
         known
     }
@@ -219,4 +221,10 @@ impl Notes {
         self.found = found;
         known
     }
+}
+
+/// Whether an event may bring up this name. A directory that is not covered is known to its events, too, where the whole file
+/// system is marked, and who may not list it may not learn names by them. What was known before is no news.
+fn may_name(node: NodeRef, name: &[u8], table: &Table) -> bool {
+    table.kind(node) == Kind::Covered || table.child(node, name).is_some()
 }

@@ -35,6 +35,8 @@ struct Scripted {
     unknown: usize,
     left: Option<usize>,
     marked: Vec<Vec<u8>>,
+    /// A directory that may not be marked.
+    closed: Option<Vec<u8>>,
 }
 
 fn key_of(ino: u64) -> Vec<u8> {
@@ -56,7 +58,16 @@ impl Scripted {
 
 impl Marks for Scripted {
     fn mark_dir(&mut self, dir: &Dir, _extra: Extra, _seat: Seat<'_>, key: &mut Vec<u8>) -> Result<(), MarkError> {
-        self.mark(dir.own_stat().expect("a stat").id.ino, key)
+        let ino = dir.own_stat().expect("a stat").id.ino;
+        if self.closed == Some(key_of(ino)) {
+            return Err(MarkError::Failed(io::ErrorKind::PermissionDenied.into()));
+        }
+        self.mark(ino, key)
+    }
+
+    fn identify(&mut self, dir: &Dir, name: &[u8], key: &mut Vec<u8>) -> bool {
+        *key = key_of(dir.stat(name).expect("a stat").expect("it is there").id.ino);
+        true
     }
 
     fn is(&mut self, dir: &Dir, _extra: Extra, key: &[u8]) -> bool {
@@ -365,4 +376,22 @@ fn an_event_is_younger_than_the_last_moment_its_queue_was_seen_empty() {
     bench.engine.seen_empty(1, drained + Duration::from_millis(1));
     bench.tell([Told::By(7, event)]);
     assert_eq!(since(&bench), [drained + Duration::from_secs(1)], "the other queue proves nothing, nor does the past");
+}
+
+#[test]
+fn of_a_directory_that_may_not_be_marked_no_event_brings_up_a_name() {
+    let (mut bench, _) = Bench::new(&[".env"], Scripted::default());
+    bench.write("a/.env");
+    bench.write("a/new/.env");
+    bench.engine.marks_mut().closed = Some(bench.key("a"));
+    let made = entry(&bench, ".", "a", true, false);
+    let hints = bench.tell([*made.clone()]);
+    assert!(hints.contains(&Hint::Lost(LostCause::Unreadable(place("a")))), "{hints:?}");
+    let (file, folder) = (entry(&bench, "a", ".env", false, false), entry(&bench, "a", "new", true, false));
+    let hints = bench.tell([Told::By(7, file), Told::By(7, folder)]);
+    assert_eq!((hints, bench.heard.take()), (vec![], vec![]));
+    assert_eq!(bench.engine.marks().unknown, 0, "it is known by its events all the same");
+    bench.engine.marks_mut().closed = None;
+    let hints = bench.tell([*made]);
+    assert!(touches(&hints, "a/.env") && touches(&hints, "a/new/.env"), "it may be listed now: {hints:?}");
 }

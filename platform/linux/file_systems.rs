@@ -5,7 +5,7 @@
 
 use crate::machine::{FileSystem, Kind};
 
-const KNOWN: [(u32, &str, Kind); 27] = [
+const KNOWN: [(u32, &str, Kind); 30] = [
     (0xef53, "ext4", Kind::Local),
     (0x9123_683e, "btrfs", Kind::Local),
     (0x5846_5342, "xfs", Kind::Local),
@@ -20,6 +20,9 @@ const KNOWN: [(u32, &str, Kind); 27] = [
     (0x3153_464a, "jfs", Kind::Local),
     (0x5265_4973, "reiserfs", Kind::Local),
     (0x3434, "nilfs2", Kind::Local),
+    (0x482b, "hfsplus", Kind::Local),
+    (0x2405_1905, "ubifs", Kind::Local),
+    (0x1501_3346, "udf", Kind::Local),
     (0x794c_7630, "overlay", Kind::Layered),
     (0x6175_6673, "aufs", Kind::Layered),
     (0xf15f, "ecryptfs", Kind::Layered),
@@ -53,6 +56,10 @@ mod tests {
             assert!(KNOWN[..index].iter().all(|(other, known, _)| other != number && known != name), "{name}");
         }
         assert_eq!(by_number(0x6969), FileSystem { name: "nfs".into(), kind: Kind::Network });
+        // cgroup2, sysfs, proc, debugfs.
+        for of_the_kernel in [0x6367_7270, 0x6265_6572, 0x9fa0, 0x6462_6720] {
+            assert!(!by_number(of_the_kernel).kind.holds_own_files());
+        }
         assert_eq!(by_number(0xbad), FileSystem { name: "0xbad".into(), kind: Kind::Unknown });
     }
 }

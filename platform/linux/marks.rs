@@ -3,7 +3,7 @@
 //! Promise: objects are told apart by file handle, never by name or inode number alone, and no handle is ever opened.
 //! Two queues: names of directories in one, covered files themselves in the other. The kernel merges events of one object,
 //! so that a storm of writes takes one place in the queue. A directory on the file system that is marked as a whole takes
-//! no mark of its own: its identity is enough to know its events.
+//! no mark of its own: its identity is enough to know its events. What may not be listed is not marked either way.
 //! Limit: no mark can be taken off an object that was moved out of reach; it ends with the group. Groups made without
 //! privilege do not say who did something.
 //! Source: fanotify(7), fanotify_mark(2); unprivileged groups since Linux 5.13.
@@ -120,6 +120,15 @@ fn pin(dir: &Dir, name: &CStr) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?)
 }
 
+/// The kernel marks a directory only for who may read it. One that tells without a mark of its own is to tell no more than
+/// that: whoever may not list it got a handle that opens nothing ([`super::files::open_dir_at`]).
+fn may_be_listed(dir: &Dir) -> io::Result<()> {
+    if rustix::fs::fcntl_getfl(dir)?.contains(OFlags::PATH) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(())
+}
+
 fn failed(error: io::Error) -> MarkError {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::ENOMEM) => MarkError::Limit,
@@ -133,7 +142,7 @@ impl Marks for Groups {
         self.identity(dir.as_fd(), seat.near, key).map_err(failed)?;
         let is_told = self.whole.is_some_and(|whole| whole.tells(seat.device, key));
         if is_told && extra == Extra::default() {
-            return Ok(());
+            return may_be_listed(dir).map_err(failed);
         }
         let mut mask = if is_told { GONE | libc::FAN_ONDIR } else { NAME_CHANGES };
         if extra.attributes {

@@ -6,7 +6,7 @@ use std::fs;
 use rustix::process::{DumpableBehavior, dumpable_behavior, getgroups, set_dumpable_behavior};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, no_new_privs, set_capabilities,
-    set_no_new_privs,
+    set_keep_capabilities, set_no_new_privs,
 };
 
 use super::sys::identity;
@@ -34,9 +34,14 @@ pub(crate) fn drop_to(uid: u32, gid: u32) -> Result<(), PrivilegeError> {
     set_no_new_privs(true).map_err(|errno| call("refuse new privileges")(errno.into()))?;
     identity::setgroups(&groups.iter().copied().collect::<Vec<_>>()).map_err(call("set the groups"))?;
     identity::setresgid(gid).map_err(call("set the group"))?;
+    // Who becomes another user may be traced by that user at once where `fs.suid_dumpable` is 1 (prctl(2),
+    // PR_SET_DUMPABLE), but not while it has capabilities that the tracer has not: they go once tracing is refused. Securebits
+    // may forbid to keep them.
+    let _that_may_be_locked = set_keep_capabilities(true);
     identity::setresuid(uid).map_err(call("set the user"))?;
-    // The kernel has emptied permitted and effective unless somebody set securebits; inheritable it leaves alone.
+    refuse_tracing()?;
     set_capabilities(None, NONE).map_err(|errno| call("drop capabilities")(errno.into()))?;
+    let _that_may_be_locked = set_keep_capabilities(false);
 
     verify(uid, gid, &groups)
 }

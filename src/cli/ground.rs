@@ -75,8 +75,12 @@ impl Ground {
         let user = other.map(|(uid, _)| uid);
         let opened = open(&dir, user);
         drop(dir);
+        // Before, since a program with capabilities may be dumpable as it starts (`fs.suid_dumpable`), and is to be closed when
+        // it has none any more; after, since becoming somebody else sets that anew.
+        let harden = || privilege::harden().map_err(|error| no_privilege(&causes(&error)));
+        harden()?;
         give_up(other)?;
-        privilege::harden().map_err(|error| no_privilege(&causes(&error)))?;
+        harden()?;
         let (repository, tree) = tree_at(&start, discover).map_err(|refusal| match user {
             Some(user) => of_user(refusal, user, environment),
             None => refusal,

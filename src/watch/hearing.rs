@@ -8,6 +8,7 @@ use platform::terminal::InputEvent;
 use platform::{Hint, LostCause, Moment, Place, RootId};
 
 use crate::ask::Key;
+use crate::cli::exit::causes;
 use crate::gate::machine::QuestionId;
 use crate::gate::serve::GateKey;
 use crate::journal::Event;
@@ -15,6 +16,7 @@ use crate::journal::Event;
 use super::choice::Purpose;
 use super::console::Pressed;
 use super::inbox::Message;
+use super::lines;
 use super::session::{BETWEEN_LISTINGS, End, Phase, Session};
 
 impl Session {
@@ -106,14 +108,22 @@ impl Session {
         }
     }
 
-    /// If the root is no longer where it was, the watch ends: nothing can be put back into a void.
+    /// If the root is no longer where it was, the watch ends: nothing can be put back into a void. If that cannot be told,
+    /// it is said, and the next sweep tries again.
     pub(super) fn root_vanished(&mut self, id: RootId) {
         let root = self.parts.roots.get(id);
-        if root.is_in_place() {
-            return;
-        }
+        let found = root.is_in_place();
         let path = crate::text::escaped(std::os::unix::ffi::OsStrExt::as_bytes(root.path().as_os_str()));
-        self.end.get_or_insert(End::Broke(format!("{path} was moved or deleted")));
+        match found {
+            Ok(true) => {}
+            Ok(false) => {
+                self.end.get_or_insert(End::Broke(format!("{path} was moved or deleted")));
+            }
+            Err(error) => {
+                let now = self.now();
+                self.parts.console.line_if_new(&path, &lines::not_looked_at(&path, &causes(&error)), now);
+            }
+        }
     }
 
     /// Everything must be compared: the known paths now; the backend lists the rest again by itself.

@@ -111,6 +111,11 @@ pub fn not_restored(path: &str, reason: &str) -> String {
     format!("keep watch: {path} NOT restored: {reason}")
 }
 
+/// A root of which it cannot be told where it is.
+pub fn not_looked_at(path: &str, reason: &str) -> String {
+    format!("keep watch: {path} cannot be looked at just now: {reason}; it is tried again")
+}
+
 /// A report-mode change.
 pub fn kept(path: &str, rule: Rule, kind: &str, digest: &str) -> String {
     format!("keep watch: {path} changed ({rule}, {kind}, {digest}); kept, reported only")

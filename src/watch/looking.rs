@@ -20,6 +20,9 @@ enum Stored {
     No,
 }
 
+/// Paths that could not be looked at and are not known, at most.
+const MOST_DEFERRED: usize = 8192;
+
 /// How long a path that is gone or empty is given to be filled again before it is asked about.
 const SETTLE: Duration = Duration::from_millis(15);
 
@@ -142,6 +145,10 @@ impl Session {
                 self.parts.console.line_if_new(&shown, &line, now);
                 // The way to an accepted file is closed. What is behind it is not what was accepted, as far as we can tell.
                 if self.baseline.get(place).is_none() {
+                    // Nor is it known to be absent: the next sweep looks again.
+                    if self.deferred.len() < MOST_DEFERRED {
+                        self.deferred.entry(place.clone()).or_insert(at);
+                    }
                     return;
                 }
                 Snapshot { content: Content::Unread { size: 0 }, ..Snapshot::absent() }

@@ -24,6 +24,7 @@ impl Session {
         if matches!(self.phase, Phase::Walking { .. }) {
             return;
         }
+        self.to_look.append(&mut self.deferred);
         for id in 0..self.parts.roots.all().len() {
             self.root_vanished(RootId(u16::try_from(id).expect("a run has few roots")));
         }

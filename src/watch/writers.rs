@@ -76,12 +76,15 @@ impl Session {
     /// To be taken before a path is looked at.
     pub(super) fn mark(&self, place: &Place) -> Before {
         let root = self.parts.roots.get(place.root);
-        let object = root.stat(&place.path).ok().flatten().map(|stat| stat.id);
-        let is_closed = || match object {
-            Some(_) => {
+        let found = root.stat(&place.path).map(|stat| stat.map(|stat| stat.id));
+        let object = found.as_ref().ok().copied().flatten();
+        let is_closed = || match found {
+            Ok(Some(_)) => {
                 root.open_read(&place.path).is_ok_and(|file| platform::file::is_open_for_writing(&file) == Some(false))
             }
-            None => true,
+            Ok(None) => true,
+            // What cannot be looked at is not absent.
+            Err(_) => false,
         };
         (object, self.parts.account.mark(place, object, &is_closed))
     }

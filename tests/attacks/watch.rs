@@ -7,6 +7,7 @@ mod privilege;
 mod replacing;
 mod restarting;
 mod silent;
+mod starving;
 mod storms;
 mod two_watches;
 

@@ -131,6 +131,9 @@ fn root_given_up_is_gone_for_good(dir: &Path) {
             assert!(status.contains(line), "{status}");
         }
         assert!(status.contains("CapAmb:\t0000000000000000") && status.contains("NoNewPrivs:\t1"), "{status}");
+        // Whatever `fs.suid_dumpable` says: what /proc shows of a process that can be traced is its user's.
+        let owner = |path: &str| std::os::unix::fs::MetadataExt::uid(&fs::metadata(path).expect("stats"));
+        assert_eq!(owner("/proc/self/environ"), 0, "it can be traced already");
     }
 }
 

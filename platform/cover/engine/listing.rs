@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::dir::Dir;
-use crate::event::{Hint, Place};
+use crate::dir::{Dir, means_exhaustion};
+use crate::event::{Hint, LostCause, Place};
 use crate::host;
 use crate::stat::FileType;
 
@@ -57,6 +57,7 @@ impl<M: Marks> Engine<M> {
             Err(error) if error.raw_os_error().is_some_and(host::means_no_directory) => {
                 self.open(open.node);
             }
+            Err(error) if means_exhaustion(&error) => self.lose(LostCause::Gap),
             Err(_) => self.unreadable(open.node, None),
         }
     }

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::clock::Moment;
-use crate::dir::{Dir, FsError};
+use crate::dir::{Dir, FsError, means_exhaustion};
 use crate::event::{Hint, LostCause, Names, Place, RootId, WatchSet};
 use crate::host::{self, ListBuffer};
 use crate::relpath::RelPath;
@@ -323,13 +323,24 @@ impl<M: Marks> Engine<M> {
     /// The directory of the node, if it still is the one that was marked. Otherwise it has vanished, or is unreadable now.
     fn open(&mut self, node: NodeRef) -> Option<Dir> {
         let root = &self.set.roots[usize::from(self.table.root(node).0)];
-        let Some(parent) = self.table.parent(node) else { return root.dir().reopen().ok() };
+        let Some(parent) = self.table.parent(node) else {
+            let opened = root.dir().reopen();
+            if opened.as_ref().is_err_and(FsError::is_exhaustion) {
+                self.lose(LostCause::Gap);
+            }
+            return opened.ok();
+        };
         match root.open_dir(&self.table.path(node)) {
             Ok(dir) => {
                 let key = self.table.key(node);
                 if key.is_empty() || self.marks.is(&dir, self.table.extra(node), key) {
                     return Some(dir);
                 }
+            }
+            // It may be as readable as before: everything is listed again, until that goes well.
+            Err(RootError::Fs(error)) if error.is_exhaustion() => {
+                self.lose(LostCause::Gap);
+                return None;
             }
             Err(RootError::Fs(error)) if !is_gone(&error) => {
                 self.unreadable(node, None);
@@ -392,7 +403,12 @@ impl<M: Marks> Engine<M> {
                 return known.is_some();
             }
             Err(MarkError::Limit) => self.limited(self.place(node).join(name)),
-            Err(MarkError::Failed(_)) => self.hear_more(node, dir, Extra { content: true, ..self.table.extra(node) }),
+            Err(MarkError::Failed(error)) => {
+                if means_exhaustion(&error) {
+                    self.lose(LostCause::Gap);
+                }
+                self.hear_more(node, dir, Extra { content: true, ..self.table.extra(node) });
+            }
         }
         true
     }

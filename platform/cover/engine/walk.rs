@@ -2,7 +2,7 @@
 
 use crate::clock::Moment;
 use crate::dir::Dir;
-use crate::event::Hint;
+use crate::event::{Hint, LostCause};
 
 use super::{
     Batch, Engine, HELD, Job, KNOWN, Kind, LANES, Look, MAX_DEPTH, MarkError, Marks, NodeRef, RECOVERY, Seat, WALK,
@@ -99,6 +99,10 @@ impl<M: Marks> Engine<M> {
             Ok((stat, dir)) => (dir, stat),
             Err(error) if is_gone(&error) => {
                 self.forget(node);
+                return None;
+            }
+            Err(error) if error.is_exhaustion() => {
+                self.lose(LostCause::Gap);
                 return None;
             }
             Err(_) => {

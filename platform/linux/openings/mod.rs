@@ -6,6 +6,7 @@
 //! with io_uring an open is made at the end of some other call, with that call's registers (io_uring/openclose.c).
 //! Source: fanotify(7), epoll(7).
 
+mod marking;
 mod registers;
 mod trial;
 
@@ -24,24 +25,23 @@ use std::{fmt, fs};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
-use rustix::fs::{AtFlags, CWD, StatxFlags};
+use rustix::fs::CWD;
 use rustix::io::{Errno, retry_on_intr};
 
+use self::marking::identity;
 use self::registers::{FEW_THREADS, MOST_THREADS};
-use super::files::{path_of, pin, stat_fd};
+use super::files::path_of;
 use super::process::stat_line;
 use super::sys::{fanotify as sys, lease};
 use super::{numbers, records};
 use crate::clock::{Clock, Moment, SystemClock};
-use crate::dir::Dir;
-use crate::machine::Kind;
 use crate::opening::{Access, Answered, Doorkeeper, HeldId, Marker, Opening, Ruling, Verdict};
 use crate::openings::access::{Lease, Told, access};
 use crate::openings::elsewhere::Elsewhere;
 use crate::openings::table::{Admission, Table};
 use crate::openings::{Identify, Opener, OpeningsError, Relief};
 use crate::process::{self, own_pid};
-use crate::stat::{FileId, FileType};
+use crate::stat::FileId;
 use crate::unix::sys::disposition::{self, Disposition};
 
 /// Room for this many events at once: each takes two descriptors while it is looked at.
@@ -276,30 +276,6 @@ impl Shared {
     }
 }
 
-impl Marker for Shared {
-    fn mark(&self, dir: &Dir, name: &[u8]) -> io::Result<()> {
-        let object = match pin(dir.as_fd(), name) {
-            Ok(object) => object,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            Err(errno) => return Err(errno.into()),
-        };
-        let stat = stat_fd(object.as_fd())?;
-        let is_ours = self.owner.is_none_or(|owner| owner == stat.uid);
-        if stat.file_type != FileType::Regular || !is_ours {
-            return Ok(());
-        }
-        if super::file_system(object.as_fd())?.kind == Kind::UserSpace {
-            return Ok(());
-        }
-        let path = std::ffi::CString::new(path_of(&object))?;
-        let ended = lock(&self.ended);
-        if *ended {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        sys::mark(self.group.as_fd(), libc::FAN_MARK_ADD, libc::FAN_OPEN_PERM, CWD, Some(&path))
-    }
-}
-
 /// See [`crate::openings::Openings`].
 pub(crate) struct HostOpenings {
     shared: Arc<Shared>,
@@ -485,7 +461,7 @@ impl Reader {
             return;
         }
         // What is not known of the object cannot be ruled on: dropping it refuses.
-        let Ok(object) = identity(waiting.file.as_fd()) else { return };
+        let Ok((object, owner)) = identity(waiting.file.as_fd()) else { return };
         let lease = ask_lease(waiting.file.as_fd());
         // Read once, for all who ask; what waits in an open stays what it is.
         let line = if pid == 0 { None } else { stat_line(pid).ok().flatten() };
@@ -500,6 +476,11 @@ impl Reader {
             at,
         };
         let held = Held { waiting, process, opening };
+        if !self.shared.is_ours(owner) {
+            // It was given to somebody else since it was marked. The account of who opened it goes on.
+            self.shared.settle(held, true);
+            return;
+        }
         self.rule(held, may_hold, (lease == Lease::Writer).then_some(line));
     }
 
@@ -616,13 +597,6 @@ impl Reader {
 /// The process that opens; 0 if it is in a part of the system that we do not see.
 fn pid(event: &records::Fanotify<'_>) -> u32 {
     u32::try_from(event.pid).unwrap_or(0)
-}
-
-/// Device and inode, as far as the kernel knows them without asking whoever serves the file system.
-fn identity(file: BorrowedFd<'_>) -> rustix::io::Result<FileId> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let statx = rustix::fs::statx(file, c"", flags, StatxFlags::TYPE | StatxFlags::INO)?;
-    Ok(FileId { dev: rustix::fs::makedev(statx.stx_dev_major, statx.stx_dev_minor), ino: statx.stx_ino })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Condvar;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::dir::Dir;
 use crate::opening::Access;
 use crate::openings::{ByNumber, Openings, group};
 use crate::privilege::is_root;
@@ -437,6 +438,39 @@ fn only_regular_files_are_marked_and_links_are_not_followed() {
     for _ in 0..3 {
         lab.mark(".env").expect("it is marked already");
     }
+}
+
+/// An empty group of control groups of our own, below the one we are in.
+struct ControlGroup(PathBuf);
+
+impl ControlGroup {
+    fn new() -> Option<Self> {
+        let tops = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
+        let top = tops.into_iter().find(|top| top.join("cgroup.procs").exists())?;
+        let group = top.join(format!("keep-test-{}", std::process::id()));
+        fs::create_dir(&group).ok()?;
+        Some(Self(group))
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn files_of_the_kernel_are_not_marked_whoever_owns_them() {
+    let Some(lab) = Lab::new(|_| Ruling::Pass) else { return };
+    let Some(group) = ControlGroup::new() else { return };
+    let marks = || {
+        let info = format!("/proc/self/fdinfo/{}", lab.duplicate.as_raw_fd());
+        fs::read_to_string(info).expect("reads").matches("fanotify ino:").count()
+    };
+    let before = marks();
+    let dir = Dir::open_ambient(&group.0).expect("opens");
+    lab.openings().marker().mark(&dir, b"cgroup.procs").expect("it is no error");
+    assert_eq!((marks(), before), (1, 1));
 }
 
 #[test]

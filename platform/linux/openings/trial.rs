@@ -9,11 +9,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{ask_lease, identity, respond, sys};
+use super::marking::{identity, may_be_held};
+use super::{ask_lease, respond, sys};
 use crate::dir::Dir;
 use crate::linux::files::path_of;
 use crate::linux::records;
-use crate::machine::Kind;
 use crate::opening::Access;
 use crate::openings::access::{Lease, access};
 use crate::openings::trial::Tried;
@@ -25,12 +25,16 @@ const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 pub(crate) fn try_holding(group: BorrowedFd<'_>, dir: &Dir) -> io::Result<Tried> {
     let scratch = scratch(dir)?;
-    if crate::linux::file_system(scratch.as_fd())?.kind == Kind::UserSpace {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "opens on a file system in user space are not held"));
+    if !may_be_held(scratch.as_fd())? {
+        let name = crate::linux::file_system(scratch.as_fd())?.name;
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("opens on this file system ({name}) are not held"),
+        ));
     }
     let path = std::ffi::CString::new(path_of(&scratch))?;
     sys::mark(group, libc::FAN_MARK_ADD, libc::FAN_OPEN_PERM, CWD, Some(&path))?;
-    let object = identity(scratch.as_fd())?;
+    let (object, _) = identity(scratch.as_fd())?;
     let tried = (|| {
         let writes_are_held = is_held(group, &scratch, object, Access::Write)?;
         let reads_are_told = is_held(group, &scratch, object, Access::Read)?;
@@ -93,7 +97,7 @@ fn refuse_next(group: BorrowedFd<'_>, object: FileId) -> io::Result<Option<Acces
         let event = event.map_err(io::Error::other)?;
         drop(event.process().and_then(sys::take));
         let Some(file) = sys::take(event.fd).map(File::from) else { continue };
-        if identity(file.as_fd()).is_ok_and(|found| found == object) {
+        if identity(file.as_fd()).is_ok_and(|(found, _)| found == object) {
             let lease = ask_lease(file.as_fd());
             told = (lease != Lease::Unknown).then(|| access(lease, || None));
         }

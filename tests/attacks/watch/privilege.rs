@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Content, Sandbox, Watch, fresh, is_root, skip};
+use crate::support::{Content, Sandbox, Watch, fresh, is_root, skip, until};
 
 /// `nobody` on every Linux.
 const USER: u32 = 65_534;
@@ -188,26 +188,99 @@ fn set_capability(program: &Path) {
     rustix::fs::setxattr(program, "security.capability", &value, flags).expect("root sets it");
 }
 
+/// A copy of the program for the user to start, with the capability or without.
+fn start_copy(lab: &mut Sandbox, is_capable: bool, options: &[&str]) -> Watch {
+    let program = lab.base.join("bin/copy");
+    fs::copy(crate::support::keep(), &program).expect("copies");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("chmods");
+    if is_capable {
+        set_capability(&program);
+    }
+    lab.set("COPY", program.to_str().expect("text"));
+    let as_user = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$COPY\" watch --json \"$@\" >\"$OUT\"";
+    let mut watch = Watch::start(lab, as_user, options, 200, 50);
+    watch.says("undecided changes are restored after");
+    watch
+}
+
+fn by_capability(lab: &mut Sandbox, options: &[&str]) -> Watch {
+    start_copy(lab, true, options)
+}
+
+#[test]
+fn names_in_directories_that_the_user_may_not_list_are_not_told_by_the_mark_on_the_file_system() {
+    if !may_have_privilege() {
+        return skip("root");
+    }
+    for way in ["no privilege", "a capability", "sudo"] {
+        let mut lab = users();
+        for (folder, mode) in [("closed", 0o700), ("passage", 0o711)] {
+            fs::create_dir(lab.path(folder)).expect("makes");
+            fs::write(lab.path(folder).join("before"), SECRET).expect("writes");
+            lab.chmod(folder, mode);
+        }
+        // Everything is protected.
+        let options = ["--decision-timeout", "300", "--allow-only", "none/**"];
+        let mut watch = match way {
+            "no privilege" => start_copy(&mut lab, false, &options),
+            "a capability" => by_capability(&mut lab, &options),
+            _ => by_sudo(&mut lab, &options),
+        };
+        assert_eq!(watch.has_said("(whole filesystem"), way != "no privilege", "{}", watch.text());
+        for folder in ["closed", "passage"] {
+            let folder = lab.path(folder);
+            fs::write(folder.join(format!("{NAME}-made")), SECRET).expect("writes");
+            fs::rename(folder.join("before"), folder.join(format!("{NAME}-renamed"))).expect("renames");
+            fs::create_dir(folder.join(format!("{NAME}-folder"))).expect("makes");
+            fs::write(folder.join(format!("{NAME}-folder/{NAME}-below")), SECRET).expect("writes");
+        }
+        // What is told in the same queue, after those.
+        lab.write("afterwards", b"x\n");
+        watch.says("afterwards changed (");
+        let ended = watch.stop();
+        let state = state_of(&lab);
+        for said in [&state, ended.text.as_bytes(), ended.output.as_bytes()] {
+            assert!(!holds(said, NAME.as_bytes()), "{way}: {}", ended.text);
+        }
+    }
+}
+
 #[test]
 fn with_a_capability_on_the_program_the_watch_has_it_no_more_once_it_runs() {
     if !may_have_privilege() {
         return skip("root");
     }
     let mut lab = users();
-    let program = lab.base.join("bin/capped");
-    fs::copy(crate::support::keep(), &program).expect("copies");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("chmods");
-    set_capability(&program);
-    lab.set("CAPPED", program.to_str().expect("text"));
-    let as_user = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$CAPPED\" watch --json \"$@\" >\"$OUT\"";
-    let mut watch = Watch::start(&lab, as_user, &["--decision-timeout", "300"], 200, 50);
-    watch.says("undecided changes are restored after");
+    let mut watch = by_capability(&mut lab, &["--decision-timeout", "300"]);
     assert!(watch.text().contains("; fanotify (whole filesystem"), "{}", watch.text());
     shows_an_ordinary_user(&watch);
     lab.overwrite(".env", &fresh());
     watch.says(".env changed (secrets, modified");
     watch.stop();
     assert!(lab.has_env());
+}
+
+#[test]
+fn a_file_that_was_given_to_root_after_it_was_marked_is_held_for_nobody() {
+    if !may_have_privilege() {
+        return skip("root");
+    }
+    let mut lab = users();
+    let mut watch = by_capability(&mut lab, &["--hold", "--decision-timeout", "300"]);
+    watch.says("keep watch: opens for writing are held");
+    chown(lab.path(".env"), Some(0), Some(0)).expect("chowns");
+    let elsewhere = lab.base.join("roots-env");
+    for moved in [false, true] {
+        if moved {
+            fs::rename(lab.path(".env"), &elsewhere).expect("renames");
+        }
+        let mut root = lab.command("/bin/sh");
+        root.args(["-c", "echo B=2 >> \"$0\""]).arg(if moved { elsewhere.clone() } else { lab.path(".env") });
+        let mut root = root.spawn().expect("starts");
+        until("root's open has gone through", || root.try_wait().expect("waits").is_some());
+        assert!(root.wait().expect("ends").success(), "moved: {moved}; {}", watch.text());
+    }
+    assert!(!watch.has_said("wants to write"), "{}", watch.text());
 }
 
 #[test]
