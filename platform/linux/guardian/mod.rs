@@ -25,6 +25,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use self::cage::Inherited;
 use self::notes::Notes;
+use super::limits::file_system;
 use super::numbers;
 use super::sys::fork;
 use crate::flags::FlagError;
@@ -125,6 +126,11 @@ impl HostGuardian {
     }
 
     pub(crate) fn request(&self, request: Request, object: Option<BorrowedFd<'_>>) -> Result<(), FlagError> {
+        // A program that serves a file system could keep the guardian waiting, and with it every opener. Whoever asks waits here.
+        let holds_own_files = |object| file_system(object).is_ok_and(|found| found.kind.holds_own_files());
+        if request == Request::Set && object.is_some_and(|object| !holds_own_files(object)) {
+            return Err(FlagError::Unsupported);
+        }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let packet = request.encode();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
