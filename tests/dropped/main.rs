@@ -20,6 +20,8 @@ mod machine;
 mod meanwhile;
 #[path = "../conformance/events/scenarios.rs"]
 mod scenarios;
+#[path = "../support/tally.rs"]
+mod tally;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -27,6 +29,7 @@ use std::process::{Command, ExitCode};
 use fixture::{Fixture, PRIVILEGED, READY, groups};
 use machine::{Mounted, open_to_all, present, type_of};
 use platform::privilege;
+use tally::Tally;
 
 /// `nobody` on every Linux.
 const NOBODY: u32 = 65_534;
@@ -52,8 +55,9 @@ fn main() -> ExitCode {
     }
     let filter = arguments.iter().find(|argument| !argument.starts_with('-')).cloned();
     let filter = filter.or_else(|| std::env::var("KEEP_ONLY").ok());
-    let failed: usize = places().iter().map(|(kind, dir)| suite(kind, dir.path(), filter.as_deref())).sum();
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let mut tally = Tally::default();
+    places().iter().for_each(|(kind, dir)| suite(&mut tally, kind, dir.path(), filter.as_deref()));
+    tally.end()
 }
 
 /// Where to play.
@@ -87,9 +91,8 @@ fn places() -> Vec<(String, On)> {
     found
 }
 
-/// Runs the scenarios on one file system; returns how many failed.
-fn suite(kind: &str, on: &Path, filter: Option<&str>) -> usize {
-    let mut failed = 0;
+/// Runs the scenarios on one file system.
+fn suite(tally: &mut Tally, kind: &str, on: &Path, filter: Option<&str>) {
     for (_, name) in scenarios::ALL {
         let case = format!("dropped/{kind}/{name}");
         if filter.is_some_and(|filter| !case.contains(filter)) {
@@ -97,13 +100,8 @@ fn suite(kind: &str, on: &Path, filter: Option<&str>) -> usize {
         }
         let own = std::env::current_exe().expect("this program");
         let output = Command::new(own).args(["--scenario", name]).arg(on).output().expect("starts");
-        println!("test {case} ... {}", if output.status.success() { "ok" } else { "FAILED" });
-        if !output.status.success() {
-            println!("{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
-            failed += 1;
-        }
+        tally.told(&case, output);
     }
-    failed
 }
 
 /// Opens what needs root, gives root up, plays.

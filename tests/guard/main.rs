@@ -19,6 +19,8 @@ mod footing;
 mod many;
 mod openers;
 mod stops;
+#[path = "../support/tally.rs"]
+mod tally;
 mod watch;
 
 use std::fs;
@@ -26,6 +28,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+use tally::Tally;
 
 /// `nobody` on every Linux.
 pub const NOBODY: u32 = 65_534;
@@ -67,7 +71,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let filter = arguments.iter().find(|argument| !argument.starts_with('-'));
-    let mut failed = 0;
+    let mut tally = Tally::default();
     for (name, _) in cases().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str()))) {
         let temp = tempfile::tempdir().expect("a temporary directory");
         fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).expect("chmods");
@@ -78,20 +82,15 @@ fn main() -> ExitCode {
         fs::create_dir(&dir).expect("makes");
         std::os::unix::fs::chown(&dir, Some(NOBODY), Some(NOBODY)).expect("chowns");
         let output = Command::new(&program).args(["--case", name]).arg(&dir).output().expect("starts");
-        let is_good = output.status.success();
         // What a case has left immutable could not be removed.
         for entry in fs::read_dir(&dir).expect("lists").flatten() {
             if let Ok(object) = fs::File::open(entry.path()) {
                 let _ = platform::flags::change(object.as_fd(), false);
             }
         }
-        println!("test {name} ... {}", if is_good { "ok" } else { "FAILED" });
-        if !is_good {
-            println!("{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
-            failed += 1;
-        }
+        tally.told(name, output);
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    tally.end()
 }
 
 /// Where this program is.

@@ -11,6 +11,8 @@
 )]
 
 mod confined;
+#[path = "../support/tally.rs"]
+mod tally;
 mod worker;
 
 use std::fs;
@@ -18,12 +20,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 
 use platform::holder::Holder;
 use platform::lock::{Lock, LockError};
 use platform::privilege::{self, PrivilegeError};
 use platform::{Dir, Privileged, RelPath, Root, Wanted, process, xattr};
+
+use tally::Tally;
 
 /// `nobody` on every Linux; elsewhere just a number.
 const NOBODY: u32 = 65_534;
@@ -80,32 +84,25 @@ fn main() -> ExitCode {
         return worker::be();
     }
     let filter = arguments.iter().find(|argument| !argument.starts_with('-'));
-    let mut failed = 0;
+    let mut tally = Tally::default();
     for (name, _) in cases().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str()))) {
         let temp = tempfile::tempdir().expect("a temporary directory");
         fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).expect("chmods");
         // An ordinary user may not be able to reach the program where it was built.
         let program = temp.path().join("program");
         fs::copy(own_program(), &program).expect("copies");
-        let output = start(&program, name, temp.path());
-        println!("test {name} ... {}", if output.is_ok() { "ok" } else { "FAILED" });
-        if let Err(text) = output {
-            println!("{text}");
-            failed += 1;
-        }
+        tally.told(name, start(&program, name, temp.path()));
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    tally.end()
 }
 
 fn own_program() -> PathBuf {
     std::env::current_exe().expect("the system tells")
 }
 
-/// Runs a case in a process of its own; the error is what it printed.
-fn start(program: &Path, name: &str, dir: &Path) -> Result<(), String> {
-    let output = Command::new(program).args(["--case", name]).arg(dir).output().expect("starts");
-    let text = [output.stdout, output.stderr].concat();
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&text).into_owned()) }
+/// Runs a case in a process of its own.
+fn start(program: &Path, name: &str, dir: &Path) -> Output {
+    Command::new(program).args(["--case", name]).arg(dir).output().expect("starts")
 }
 
 fn stdout_of(program: &str, arguments: &[&str]) -> String {
@@ -243,7 +240,8 @@ fn a_hardened_process_refuses_its_own_user_and_still_opens_files(dir: &Path) {
         chown(dir.join("file"), Some(NOBODY), Some(NOBODY)).expect("chowns");
         privilege::drop_to(NOBODY, NOBODY).expect("drops");
         let name = "a_hardened_process_refuses_its_own_user_and_still_opens_files";
-        start(&own_program(), name, dir).unwrap_or_else(|text| panic!("{text}"));
+        let output = start(&own_program(), name, dir);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
         return;
     }
     if !dir.join("file").exists() {
