@@ -14,6 +14,7 @@ use crate::clock::{Clock, Moment, SystemClock};
 use crate::event::{Names, Sink, StartError, Subscription, WatchSet};
 use crate::event_thread::{self, Flow, Voice};
 use crate::host::MountWatch;
+use crate::unix::pipe;
 
 use super::Marks;
 use super::engine::Engine;
@@ -56,15 +57,6 @@ pub fn start<M: Marks + 'static>(
         let _ = rustix::io::write(&wake, &[0]);
     });
     event_thread::start(backend, wake, sink, move |voice| work.run(voice))
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe()?;
-    for fd in [&read, &write] {
-        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(fd, true)?;
-    }
-    Ok((read, write))
 }
 
 struct Work<M> {

@@ -2,7 +2,8 @@
 
 pub(crate) mod sys;
 
-use std::os::fd::BorrowedFd;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, RenameFlags};
 
@@ -24,4 +25,14 @@ pub(crate) fn exchange(
     other: &[u8],
 ) -> rustix::io::Result<()> {
     fs::renameat_with(dir, name, other_dir, other, RenameFlags::EXCHANGE)
+}
+
+/// A pipe whose ends no child gets and nobody waits at: what is read, and what is written. To wake a thread that polls.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe()?;
+    for fd in [&read, &write] {
+        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(fd, true)?;
+    }
+    Ok((read, write))
 }

@@ -17,6 +17,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::host::Connector;
 use crate::linux::process_events::{ProcessEvent, process_events};
 use crate::process;
+use crate::unix::pipe;
 
 use super::lives::Wanted;
 use super::{MOST_WANTED, State, image, lock};
@@ -74,15 +75,6 @@ impl Drop for Feed {
             let _ = thread.join();
         }
     }
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe()?;
-    for fd in [&read, &write] {
-        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(fd, true)?;
-    }
-    Ok((read, write))
 }
 
 fn drain(connector: &Connector, state: &mut State) {

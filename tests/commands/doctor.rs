@@ -142,16 +142,22 @@ fn what_privilege_would_add_is_told_row_by_row_with_what_gives_it() {
     }
 }
 
+const NOBODY: u32 = 65_534;
+
+/// The tree and what lies above it in the home are an ordinary user's.
+fn give_to_nobody(lab: &Lab) {
+    for folder in ["", ".."] {
+        std::os::unix::fs::chown(lab.at(folder), Some(NOBODY), Some(NOBODY)).expect("chowns");
+    }
+}
+
 #[test]
 fn privilege_is_tried_before_it_is_given_up_and_is_gone_for_everything_else() {
     let lab = Lab::new();
     if !geteuid().is_root() {
         return;
     }
-    const NOBODY: u32 = 65_534;
-    for folder in ["", ".."] {
-        std::os::unix::fs::chown(lab.at(folder), Some(NOBODY), Some(NOBODY)).expect("chowns");
-    }
+    give_to_nobody(&lab);
     let output = lab.command(&["doctor", "--json"]).env("SUDO_UID", "65534").env("SUDO_GID", "65534").output();
     let output = output.expect("starts");
     let report: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
@@ -174,10 +180,7 @@ fn with_capabilities_on_the_program_they_are_tried_before_they_are_given_up() {
     if !geteuid().is_root() {
         return;
     }
-    const NOBODY: u32 = 65_534;
-    for folder in ["", ".."] {
-        std::os::unix::fs::chown(lab.at(folder), Some(NOBODY), Some(NOBODY)).expect("chowns");
-    }
+    give_to_nobody(&lab);
     let usual = lab.command(&["doctor", "--json"]);
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("chmods");
